@@ -1,0 +1,82 @@
+"""Reads from git without running anything the repository could have configured."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from ci_agent.errors import ConfigError
+
+__all__ = ["GitRepo"]
+
+TIMEOUT_SECONDS = 30
+# Settings of a checkout that make git start programs; each is switched off for every call.
+HARDENED = (
+    "-c", "core.fsmonitor=false",
+    "-c", "core.hooksPath=/dev/null",
+    "-c", "protocol.allow=never",
+    "-c", "safe.directory=*",
+)  # fmt: skip
+ENVIRONMENT = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "LC_ALL": "C.UTF-8",
+}
+
+
+class GitRepo:
+    """A work tree and its object store."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def is_repository(self) -> bool:
+        """Whether the folder itself is the top of a work tree."""
+        return (self.root / ".git").exists()
+
+    def first_commit_of(self, *names: str) -> str | None:
+        """The commit of the first name that this checkout has."""
+        for name in names:
+            found = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+            if found.returncode == 0:
+                return found.stdout.decode().strip()
+        return None
+
+    def show(self, commit: str, path: str) -> str | None:
+        """The text of a file at a commit; None where the commit has no such file."""
+        entry = self._git("ls-tree", "-z", commit, "--", path).stdout.decode("utf-8", "replace")
+        # A symlink or a submodule in a file's place is not followed: it is not that file.
+        if not entry.startswith("100"):
+            return None
+        blob = entry.split()[2]
+        content = self._git("cat-file", "blob", blob)
+        if content.returncode != 0:
+            raise ConfigError(
+                f"{path} cannot be read at {commit[:12]}: {content.stderr.decode('utf-8', 'replace').strip()}"
+            )
+        return content.stdout.decode("utf-8", "replace")
+
+    def origin(self) -> str | None:
+        """The address of the remote `origin`, where there is one."""
+        found = self._git("config", "--local", "--no-includes", "--get", "remote.origin.url")
+        return found.stdout.decode("utf-8", "replace").strip() or None
+
+    def _git(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+        program = shutil.which("git")
+        if program is None:
+            raise ConfigError("git is not installed", hint="install git on the runner")
+        try:
+            return subprocess.run(
+                [program, *HARDENED, *arguments],
+                cwd=self.root,
+                env=ENVIRONMENT,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=TIMEOUT_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise ConfigError(f"git {arguments[0]} did not answer within {TIMEOUT_SECONDS} s") from None

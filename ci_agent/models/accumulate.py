@@ -1,0 +1,124 @@
+"""Puts the pieces of a streamed message together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ci_agent.models.base import BlockDone, Finished, ModelEvent, Started, TextDelta
+from ci_agent.types.messages import (
+    AssistantBlock,
+    JsonObject,
+    OpaqueBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolUseBlock,
+    Usage,
+)
+
+if TYPE_CHECKING:
+    from anthropic.types import (
+        MessageDeltaUsage,
+        RawContentBlockDelta,
+        RawContentBlockStartEvent,
+        RawMessageStreamEvent,
+    )
+    from anthropic.types import Usage as ApiUsage
+
+__all__ = ["Accumulator"]
+
+
+class Accumulator:
+    """The state of one streamed message."""
+
+    def __init__(self) -> None:
+        self.usage = Usage()
+        self.started = False
+        self.finished = False
+        self._open: dict[int, JsonObject] = {}
+        self._pieces: dict[int, list[str]] = {}
+        self._signature: dict[int, str] = {}
+        self._stop = ("end_turn", "")
+
+    def feed(self, event: RawMessageStreamEvent) -> Iterator[ModelEvent]:
+        """What one event of the API means."""
+        match event.type:
+            case "message_start":
+                self.started = True
+                self.usage = _usage(event.message.usage, self.usage)
+                yield Started(event.message.model)
+            case "content_block_start":
+                self._start(event)
+            case "content_block_delta":
+                if text := self._delta(event.index, event.delta):
+                    yield TextDelta(text)
+            case "content_block_stop":
+                yield BlockDone(self._close(event.index))
+            case "message_delta":
+                self.usage = _usage(event.usage, self.usage)
+                details = event.delta.stop_details
+                self._stop = (
+                    event.delta.stop_reason or "end_turn",
+                    details.to_json(indent=None) if details else "",
+                )
+            case "message_stop":
+                self.finished = True
+                yield Finished(self._stop[0], self.usage, self._stop[1])
+
+    def _start(self, event: RawContentBlockStartEvent) -> None:
+        self._open[event.index] = event.content_block.to_dict(mode="json")  # type: ignore[assignment]
+        self._pieces[event.index] = []
+
+    def _delta(self, index: int, delta: RawContentBlockDelta) -> str:
+        """Keep a piece; text is also shown as it comes."""
+        match delta.type:
+            case "text_delta":
+                self._pieces[index].append(delta.text)
+                return delta.text
+            case "thinking_delta":
+                self._pieces[index].append(delta.thinking)
+            case "input_json_delta":
+                self._pieces[index].append(delta.partial_json)
+            case "signature_delta":
+                self._signature[index] = delta.signature
+        return ""
+
+    def _close(self, index: int) -> AssistantBlock:
+        start, text = self._open.pop(index), "".join(self._pieces.pop(index))
+        match start["type"]:
+            case "text":
+                return TextBlock(str(start["text"]) + text)
+            case "thinking":
+                signature = self._signature.pop(index, "") or str(start.get("signature", ""))
+                return ThinkingBlock(str(start["thinking"]) + text, signature)
+            case "tool_use":
+                return _tool_use(start, text)
+            case _:
+                return OpaqueBlock(start)
+
+
+def _tool_use(start: JsonObject, text: str) -> ToolUseBlock:
+    """A call; arguments that are not a JSON object are told to the model, not guessed at."""
+    id_, name = str(start["id"]), str(start["name"])
+    try:
+        value = json.loads(text) if text.strip() else start.get("input") or {}
+    except ValueError as error:
+        return ToolUseBlock(id_, name, {}, error=f"the arguments are not valid JSON: {error}")
+    if not isinstance(value, dict):
+        return ToolUseBlock(id_, name, {}, error="the arguments must be a JSON object")
+    return ToolUseBlock(id_, name, value)
+
+
+def _usage(reported: ApiUsage | MessageDeltaUsage, before: Usage) -> Usage:
+    """Usage in a stream is cumulative; a field that is not reported keeps its value."""
+    return Usage(
+        input_tokens=_or(reported.input_tokens, before.input_tokens),
+        output_tokens=_or(reported.output_tokens, before.output_tokens),
+        cache_read_input_tokens=_or(reported.cache_read_input_tokens, before.cache_read_input_tokens),
+        cache_creation_input_tokens=_or(reported.cache_creation_input_tokens, before.cache_creation_input_tokens),
+    )
+
+
+def _or(value: int | None, before: int) -> int:
+    return before if value is None else value

@@ -1,0 +1,58 @@
+"""Finds the trusted version of policy and instruction files: never the one that a pull request brings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ci_agent.errors import PolicyError
+from ci_agent.github.repo import GitRepo
+from ci_agent.policy.load import load_policy
+from ci_agent.policy.schema import Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["TrustedSource", "find_source", "read_policy"]
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedSource:
+    """Where trusted files come from: a commit in the checkout, or the default branch at GitHub."""
+
+    label: str
+    read: Callable[[str], str | None]
+
+
+def find_source(
+    repo: GitRepo, repository: str, sha: str, branch: str, fallback: Callable[[str], str | None]
+) -> TrustedSource:
+    """The trusted commit of this checkout; `fallback` reads from GitHub where the checkout has none."""
+    names = _names(repo, repository, sha, branch) if repo.is_repository() else []
+    commit = repo.first_commit_of(*names)
+    if commit is None:
+        return TrustedSource(f"{branch} at GitHub", fallback)
+    return TrustedSource(commit[:12], lambda path: repo.show(commit, path))
+
+
+def _names(repo: GitRepo, repository: str, sha: str, branch: str) -> list[str]:
+    """Names that only somebody with push access can move.
+
+    GitHub sets `sha` to the default branch for the events handled here. A remote that is not this repository
+    may be a fork, whose branches anybody moves.
+    """
+    names = [sha] if sha else []
+    origin = repo.origin()
+    if origin is None:
+        return [*names, f"refs/heads/{branch}"]
+    if origin.removesuffix("/").removesuffix(".git").lower().endswith(f"/{repository.lower()}"):
+        return [*names, f"refs/remotes/origin/{branch}"]
+    return names
+
+
+def read_policy(source: TrustedSource, path: str) -> Policy:
+    """The repository's policy, or the built-in safe default where there is no file."""
+    if path.startswith("/") or ".." in path.split("/"):
+        raise PolicyError(f"policy path {path!r} leaves the repository", hint="correct CI_AGENT_POLICY")
+    text = source.read(path)
+    return Policy(version=1) if text is None else load_policy(text, path)

@@ -1,0 +1,148 @@
+"""The only reader of the environment."""
+
+from __future__ import annotations
+
+import tempfile
+import uuid
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from ci_agent.errors import ConfigError
+
+__all__ = ["Federation", "Mode", "OutputFormat", "Provider", "Settings", "load_settings"]
+
+
+class Mode(Enum):
+    """How far a run goes: post, stop before posting, or show a preview."""
+
+    PUBLISH = "publish"
+    PROPOSE = "propose"
+    STAGE = "stage"
+
+
+class OutputFormat(Enum):
+    """What stdout carries."""
+
+    TEXT = "text"
+    JSON = "json"
+    STREAM_JSON = "stream-json"
+
+
+class Provider(Enum):
+    """Where the model's answers come from."""
+
+    ANTHROPIC = "anthropic"
+    SCRIPTED = "scripted"
+
+
+class Effort(Enum):
+    """How hard the model should think."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    XHIGH = "xhigh"
+    MAX = "max"
+
+
+def _http_url(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("not an http(s) address; use for example https://api.example.com")
+    return value.rstrip("/")
+
+
+HttpAddress = Annotated[str, AfterValidator(_http_url)]
+
+
+class Federation(BaseSettings):
+    """Keyless sign-in: which federation rule turns GitHub's OIDC token into a model credential."""
+
+    model_config = SettingsConfigDict(env_prefix="CI_AGENT_", env_ignore_empty=True, extra="ignore")
+
+    federation_rule_id: str = ""
+    organization_id: str = ""
+    service_account_id: str = ""
+    workspace_id: str = ""
+    oidc_audience: str = "https://api.anthropic.com"
+    request_url: HttpAddress = Field("", validation_alias="ACTIONS_ID_TOKEN_REQUEST_URL", validate_default=False)
+    request_token: SecretStr = Field(SecretStr(""), validation_alias="ACTIONS_ID_TOKEN_REQUEST_TOKEN")
+
+    @property
+    def configured(self) -> bool:
+        """Whether the workflow asks for keyless sign-in."""
+        return bool(self.federation_rule_id)
+
+
+class Settings(BaseSettings):
+    """One run's environment: what GitHub sets, our secrets, and one `CI_AGENT_<NAME>` for each action input."""
+
+    model_config = SettingsConfigDict(env_prefix="CI_AGENT_", env_ignore_empty=True, extra="ignore")
+
+    event_name: str = Field("", validation_alias="GITHUB_EVENT_NAME")
+    event_path: Path | None = Field(None, validation_alias="GITHUB_EVENT_PATH")
+    repository: str = Field("", validation_alias="GITHUB_REPOSITORY")
+    workspace: Path = Field(Path(), validation_alias="GITHUB_WORKSPACE")
+    api_url: HttpAddress = Field("https://api.github.com", validation_alias="GITHUB_API_URL")
+    server_url: HttpAddress = Field("https://github.com", validation_alias="GITHUB_SERVER_URL")
+    sha: str = Field("", validation_alias="GITHUB_SHA")
+    run_id: str = Field("", validation_alias="GITHUB_RUN_ID")
+    run_attempt: str = Field("1", validation_alias="GITHUB_RUN_ATTEMPT")
+    in_actions: bool = Field(default=False, validation_alias="GITHUB_ACTIONS")
+    output_file: Path | None = Field(None, validation_alias="GITHUB_OUTPUT")
+    summary_file: Path | None = Field(None, validation_alias="GITHUB_STEP_SUMMARY")
+    runner_temp: Path = Field(default_factory=lambda: Path(tempfile.gettempdir()), validation_alias="RUNNER_TEMP")
+    github_token: SecretStr = Field(SecretStr(""), validation_alias="GITHUB_TOKEN")
+    anthropic_api_key: SecretStr = Field(SecretStr(""), validation_alias="ANTHROPIC_API_KEY")
+    anthropic_base_url: HttpAddress = Field("", validation_alias="ANTHROPIC_BASE_URL", validate_default=False)
+
+    # `model` alone would shadow pydantic's own attribute names in readers' minds, so the field says which.
+    main_model: str = Field("", validation_alias="CI_AGENT_MODEL")
+    light_model: str = ""
+    policy: str = ".github/ci-agent.yml"
+    max_turns: int | None = Field(None, ge=1, le=500)
+    budget_usd: float | None = Field(None, gt=0)
+    timeout_minutes: float | None = Field(None, gt=0, le=360)
+    mode: Mode = Mode.PUBLISH
+    trigger: str = ""
+    prompt: str = ""
+    effort: Effort | None = None
+    output_format: OutputFormat = OutputFormat.TEXT
+    model_provider: Provider = Provider.ANTHROPIC
+    script: Path | None = None
+    session_id: str = Field(default_factory=lambda: str(uuid.uuid4()), pattern=r"^[\w-]{1,64}$")
+    artifact_dir: Path | None = None
+    federation: Federation = Field(default_factory=Federation)
+
+    @property
+    def artifacts(self) -> Path:
+        """Where a run in Actions leaves its files."""
+        return self.artifact_dir or self.runner_temp / "ci-agent"
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Every secret value this process holds."""
+        values = (self.github_token, self.anthropic_api_key, self.federation.request_token)
+        return tuple(value.get_secret_value() for value in values if value.get_secret_value())
+
+
+def load_settings() -> Settings:
+    """Read the environment, or say in one line which variable is wrong and how to mend it."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        name = _variable(first["loc"])
+        message = first["msg"].removeprefix("Value error, ")
+        raise ConfigError(f"{name}: {message}", hint=f"correct {name} or leave it unset") from None
+
+
+def _variable(location: tuple[int | str, ...]) -> str:
+    """The environment variable a pydantic error location speaks of."""
+    name = str(location[-1]) if location else ""
+    return name if name.isupper() else f"CI_AGENT_{name.upper()}"
