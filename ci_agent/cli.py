@@ -46,6 +46,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="mention, review, diagnose, schedule, policy; all when left out",
     )
+    init.add_argument("--action", default="", metavar="OWNER/REPO@COMMIT", help="which copy of the action to use")
     init.add_argument("--dry-run", action="store_true", help="only show what would be written")
     init.set_defaults(handler=_init)
 
@@ -85,7 +86,7 @@ def _init(options: argparse.Namespace) -> int:
     from ci_agent.app import guarded
     from ci_agent.init import write_templates
 
-    return guarded(lambda settings: write_templates(options.names, dry_run=options.dry_run))
+    return guarded(lambda settings: write_templates(options.names, options.action, dry_run=options.dry_run))
 
 
 def _policy_check(options: argparse.Namespace) -> int:

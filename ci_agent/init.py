@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
 from ci_agent.errors import ConfigError
+from ci_agent.github.repo import GitRepo
 
 __all__ = ["TARGETS", "write_templates"]
 
@@ -18,19 +20,42 @@ TARGETS = {
     "schedule": ".github/workflows/ci-agent-schedule.yml",
     "policy": ".github/ci-agent.yml",
 }
+PLACEHOLDER = "OWNER/ci_agent@0000000000000000000000000000000000000000"
 
 
-def write_templates(names: Sequence[str], *, dry_run: bool) -> int:
+def write_templates(names: Sequence[str], action: str, *, dry_run: bool) -> int:
     """Write the named files, all when none is named. Existing files stay as they are."""
     root = _repository_root()
     chosen = [_known(name) for name in names] or list(TARGETS)
+    reference = _checked(action) or _own_reference()
+    lines = []
     for name in dict.fromkeys(chosen):
-        target = root / TARGETS[name]
         text = resources.files("ci_agent.templates").joinpath(f"{name}.yml").read_text(encoding="utf-8")
-        print(_place(target, text, dry_run=dry_run, shown=TARGETS[name]))  # noqa: T201 - the command's answer
+        if reference:
+            text = text.replace(PLACEHOLDER, reference)
+        lines.append(_place(root / TARGETS[name], text, dry_run=dry_run, shown=TARGETS[name]))
     if dry_run:
-        print("Nothing was written. Run it again without --dry-run to write these files.")  # noqa: T201
+        lines.append("Nothing was written. Run it again without --dry-run to write these files.")
+    if not reference and set(chosen) != {"policy"}:
+        lines.append(f"Replace {PLACEHOLDER} in the workflows by the action's repository and a commit that you trust.")
+    print("\n".join(lines))  # noqa: T201 - the command's answer
     return 0
+
+
+def _checked(action: str) -> str:
+    if action and not re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}", action):
+        raise ConfigError(f"--action {action} is not OWNER/REPOSITORY@COMMIT", hint="give the full 40-character commit")
+    return action
+
+
+def _own_reference() -> str:
+    """The action that this very copy is: its origin and commit, when it runs from a clone of a GitHub repository."""
+    repo = GitRepo(Path(__file__).parents[1])
+    if not repo.is_repository():
+        return ""
+    origin = re.search(r"github\.com[:/]([\w.-]+/[\w.-]+?)(?:\.git)?/?$", repo.origin() or "")
+    commit = repo.first_commit_of("HEAD")
+    return f"{origin[1]}@{commit}" if origin and commit else ""
 
 
 def _place(target: Path, text: str, *, dry_run: bool, shown: str) -> str:

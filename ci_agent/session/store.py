@@ -56,7 +56,7 @@ class ArtifactStore:
 
     def append(self, name: str, record: Mapping[str, object]) -> dict[str, object]:
         """One more line, on disk at once, so that a killed run leaves what it did. Gives the redacted record."""
-        clean = {key: cleaned(value, self.redact) for key, value in record.items()}
+        clean = {self.redact(key): cleaned(value, self.redact) for key, value in record.items()}
         with self.path(name).open("a", encoding="utf-8") as file:
             file.write(json.dumps(clean, ensure_ascii=False) + "\n")
         return dict(clean)

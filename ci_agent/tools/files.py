@@ -56,7 +56,9 @@ def _regular_file(path: Path) -> bytes:
         if not stat.S_ISREG(status.st_mode):
             raise OSError(0, "it is not a regular file")
         if status.st_size > LARGEST_FILE_BYTES:
-            raise OSError(0, f"it has {status.st_size} bytes, more than {LARGEST_FILE_BYTES}; use Grep to find the place")
+            raise OSError(
+                0, f"it has {status.st_size} bytes, more than {LARGEST_FILE_BYTES}; use Grep to find the place"
+            )
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             return file.read(LARGEST_FILE_BYTES)
     finally:
