@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.fakes.github import FakeGitHub
@@ -26,10 +27,10 @@ def main() -> None:
         github.add_user("mallory")
         quiet = _job(Path(folder, "quiet"), github, mention("just talking"))
         stranger = _job(Path(folder, "stranger"), github, mention("@agent hi", author="mallory"))
-        cases = {
+        cases: dict[str, Callable[[], object]] = {
             "python -c pass": lambda: _python("pass"),
-            "ignored: no trigger": lambda: quiet.run(),
-            "ignored: no rights": lambda: stranger.run(),
+            "ignored: no trigger": quiet.run,
+            "ignored: no rights": stranger.run,
             "import github": lambda: _python("import github"),
             "import anthropic": lambda: _python("import anthropic"),
         }

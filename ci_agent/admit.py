@@ -40,14 +40,9 @@ class Case:
 def admit(settings: Settings) -> Case | Ignore:
     """Decide whether the event of this job starts a run."""
     payload = read_payload(settings.event_path)
-    event = parse_event(settings.event_name, payload)
+    event = parse_event(settings.event_name, payload, settings.repository)
     if isinstance(event, OtherEvent):
         return Ignore(f"{event.name} events start nothing in this version")
-    if settings.repository and settings.repository != event.repository:
-        raise ConfigError(
-            f"GITHUB_REPOSITORY is {settings.repository}, the event is of {event.repository}",
-            hint="they must be the same",
-        )
     ask = QuickGitHub(settings.api_url, settings.github_token.get_secret_value(), event.repository)
     source = _source(settings, event, ask)
     policy = read_policy(source, settings.policy)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
@@ -99,7 +100,7 @@ def answer_event(settings: Settings, case: Case, client: GitHubClient, outside: 
     model = make_model(settings)
     store = ArtifactStore.open(settings.artifacts, outside.redact)
     target = case.task.target
-    thread = freeze_thread(client.comments(target.issue_number), target)
+    thread = freeze_thread(client.newest_comments(target.issue_number), target)
     prompt = build_prompt(case.task, case.trust, thread, read_instructions(case.source.read), Wrapper.fresh())
     facts: Record = {
         "task": case.task.kind.value,
@@ -112,6 +113,10 @@ def answer_event(settings: Settings, case: Case, client: GitHubClient, outside: 
     session = Session(settings.session_id, settings.workspace, case.grant, model, store)
     engine, ended = converse(session, prompt, outside, facts)
     _refuse_wrong_address(settings, ended.terminal)
+    if ended.terminal.reason is Reason.CANCELLED:
+        # A cancelled job gets its signal again after some seconds; what is known is posted first.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
     return _deliver(settings, case, client, outside, engine, ended, thread.notes)
 
 
@@ -140,16 +145,15 @@ def make_model(settings: Settings) -> Model:
         if settings.script is None:
             raise ConfigError("CI_AGENT_SCRIPT is not set", hint="the scripted model needs a script file")
         return ScriptedModel(Script.load(settings.script))
-    federation = settings.federation
     key = settings.anthropic_api_key.get_secret_value()
-    if not key and not federation.configured:
+    if not key and not settings.federation_rule_id:
         raise ConfigError(
             "ANTHROPIC_API_KEY is not set",
             hint="pass the anthropic-api-key input, or federation-rule-id for keyless sign-in",
         )
-    if not key and not federation.organization_id:
+    if not key and not settings.organization_id:
         raise ConfigError("CI_AGENT_ORGANIZATION_ID is not set", hint="keyless sign-in needs the organization-id input")
-    if not key and not federation.request_url:
+    if not key and not settings.oidc_request_url:
         raise ConfigError(
             "GitHub gives this job no identity token", hint="add the permission id-token: write to the job"
         )
@@ -160,19 +164,20 @@ def make_model(settings: Settings) -> Model:
     if key:
         return AnthropicModel(api_key=key, base_url=settings.anthropic_base_url)
     identity = IdentityTokenSource(
-        request_url=federation.request_url,
-        request_token=federation.request_token.get_secret_value(),
-        audience=federation.oidc_audience,
-        federation_rule_id=federation.federation_rule_id,
-        organization_id=federation.organization_id,
-        service_account_id=federation.service_account_id,
-        workspace_id=federation.workspace_id,
+        request_url=settings.oidc_request_url,
+        request_token=settings.oidc_request_token.get_secret_value(),
+        audience=settings.oidc_audience,
+        federation_rule_id=settings.federation_rule_id,
+        organization_id=settings.organization_id,
+        service_account_id=settings.service_account_id,
+        workspace_id=settings.workspace_id,
     )
     return AnthropicModel(identity=identity, base_url=settings.anthropic_base_url)
 
 
 def converse(session: Session, prompt: Prompt, outside: Outside, facts: Record) -> tuple[Engine, Ended]:
     """Run the loop to its end."""
+    gc.enable()
     grant = session.grant
 
     async def go() -> tuple[Engine, Ended]:

@@ -42,6 +42,9 @@ def guarded(command: Callable[[Settings], int]) -> int:
         if settings is not None:
             write_outputs(settings.output_file, {"conclusion": "failure"})
         return error.exit_code
+    except KeyboardInterrupt:
+        print("ci_agent: cancelled before anything was asked or posted", file=sys.stderr)  # noqa: T201
+        return 130
 
 
 def run_event(settings: Settings) -> int:

@@ -54,7 +54,7 @@ def _own_reference() -> str:
     if not repo.is_repository():
         return ""
     origin = re.search(r"github\.com[:/]([\w.-]+/[\w.-]+?)(?:\.git)?/?$", repo.origin() or "")
-    commit = repo.first_commit_of("HEAD")
+    commit = repo.commit_of("HEAD")
     return f"{origin[1]}@{commit}" if origin and commit else ""
 
 

@@ -10,11 +10,11 @@ from typing import Annotated
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from ci_agent.errors import ConfigError
 
-__all__ = ["Federation", "Mode", "OutputFormat", "Provider", "Settings", "load_settings"]
+__all__ = ["Mode", "OutputFormat", "Provider", "Settings", "load_settings"]
 
 
 class Mode(Enum):
@@ -60,29 +60,22 @@ def _http_url(value: str) -> str:
 HttpAddress = Annotated[str, AfterValidator(_http_url)]
 
 
-class Federation(BaseSettings):
-    """Keyless sign-in: which federation rule turns GitHub's OIDC token into a model credential."""
-
-    model_config = SettingsConfigDict(env_prefix="CI_AGENT_", env_ignore_empty=True, extra="ignore")
-
-    federation_rule_id: str = ""
-    organization_id: str = ""
-    service_account_id: str = ""
-    workspace_id: str = ""
-    oidc_audience: str = "https://api.anthropic.com"
-    request_url: HttpAddress = Field("", validation_alias="ACTIONS_ID_TOKEN_REQUEST_URL", validate_default=False)
-    request_token: SecretStr = Field(SecretStr(""), validation_alias="ACTIONS_ID_TOKEN_REQUEST_TOKEN")
-
-    @property
-    def configured(self) -> bool:
-        """Whether the workflow asks for keyless sign-in."""
-        return bool(self.federation_rule_id)
-
-
 class Settings(BaseSettings):
     """One run's environment: what GitHub sets, our secrets, and one `CI_AGENT_<NAME>` for each action input."""
 
     model_config = SettingsConfigDict(env_prefix="CI_AGENT_", env_ignore_empty=True, extra="ignore")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """The environment and nothing else: a `.env` file in a checkout is a stranger's."""
+        return (env_settings,)
 
     event_name: str = Field("", validation_alias="GITHUB_EVENT_NAME")
     event_path: Path | None = Field(None, validation_alias="GITHUB_EVENT_PATH")
@@ -115,9 +108,18 @@ class Settings(BaseSettings):
     output_format: OutputFormat = OutputFormat.TEXT
     model_provider: Provider = Provider.ANTHROPIC
     script: Path | None = None
-    session_id: str = Field(default_factory=lambda: str(uuid.uuid4()), pattern=r"^[\w-]{1,64}$")
+    # ASCII and a length of its own: compiled, a counted Unicode class costs more than all other fields together.
+    session_id: str = Field(default_factory=lambda: str(uuid.uuid4()), pattern="^[A-Za-z0-9-]+$", max_length=64)
     artifact_dir: Path | None = None
-    federation: Federation = Field(default_factory=Federation)
+
+    # Keyless sign-in: which federation rule turns GitHub's OIDC token into a model credential.
+    federation_rule_id: str = ""
+    organization_id: str = ""
+    service_account_id: str = ""
+    workspace_id: str = ""
+    oidc_audience: str = "https://api.anthropic.com"
+    oidc_request_url: HttpAddress = Field("", validation_alias="ACTIONS_ID_TOKEN_REQUEST_URL", validate_default=False)
+    oidc_request_token: SecretStr = Field(SecretStr(""), validation_alias="ACTIONS_ID_TOKEN_REQUEST_TOKEN")
 
     @property
     def artifacts(self) -> Path:
@@ -127,7 +129,7 @@ class Settings(BaseSettings):
     @property
     def secrets(self) -> tuple[str, ...]:
         """Every secret value this process holds."""
-        values = (self.github_token, self.anthropic_api_key, self.federation.request_token)
+        values = (self.github_token, self.anthropic_api_key, self.oidc_request_token)
         return tuple(value.get_secret_value() for value in values if value.get_secret_value())
 
 

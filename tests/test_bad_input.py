@@ -30,7 +30,10 @@ def event_file(text: str | None) -> Callable[[Job], None]:
 
 
 def payload(change: Callable[[dict[str, Any]], object]) -> Callable[[Job], None]:
-    return lambda job: change(job.payload) and None
+    def apply(job: Job) -> None:
+        change(job.payload)
+
+    return apply
 
 
 def policy(text: str) -> Callable[[Job], None]:
@@ -55,7 +58,6 @@ TABLE: dict[str, tuple[Callable[[Job], None], list[str]]] = {
     "GitHub address unreachable": (env(GITHUB_API_URL="http://127.0.0.1:1"), ["http://127.0.0.1:1", "GITHUB_API_URL"]),
     "model address no address": (env(ANTHROPIC_BASE_URL="ftp://x"), ["ANTHROPIC_BASE_URL", "not an http(s) address"]),
     "model address unreachable": (env(ANTHROPIC_BASE_URL="http://127.0.0.1:1"), ["ANTHROPIC_BASE_URL http://127.0.0.1:1"]),
-    "other repository": (env(GITHUB_REPOSITORY="octo/other"), ["octo/other", "octo/hello"]),
     "no number": (env(CI_AGENT_MAX_TURNS="many"), ["CI_AGENT_MAX_TURNS", "valid integer"]),
     "unknown mode": (env(CI_AGENT_MODE="yolo"), ["CI_AGENT_MODE", "'publish', 'propose' or 'stage'"]),
     "unknown key in the policy": (

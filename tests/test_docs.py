@@ -46,7 +46,7 @@ def test_policy_reference_names_every_key_and_tier() -> None:
 
 def test_policy_template_is_valid_with_every_line_switched_on() -> None:
     text = (ROOT / "ci_agent" / "templates" / "policy.yml").read_text()
-    on = re.sub(r"^#(?=\w|  \w)", "", text, flags=re.MULTILINE)
+    on = re.sub(r"^#(?=\w| {2,}\w)", "", text, flags=re.MULTILINE)
     assert set(yaml.safe_load(on)) == set(Policy.model_fields)
     load_policy(on, "policy.yml")
 

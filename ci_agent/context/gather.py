@@ -25,23 +25,31 @@ class Thread:
     notes: tuple[str, ...]
 
 
-def freeze_thread(comments: Iterable[ThreadComment], target: Target) -> Thread:
+def freeze_thread(newest_first: Iterable[ThreadComment], target: Target) -> Thread:
     """Drop what was written or changed after the trigger: nobody approved that text."""
     trigger_id = target.trigger_id.removeprefix("comment-")
-    others = [comment for comment in comments if str(comment.id) != trigger_id]
     moment = parse_time(target.triggered_at)
-    before = [comment for comment in others if parse_time(comment.created_at) <= moment]
-    kept = [comment for comment in before if parse_time(comment.updated_at) <= moment]
-    notes = []
-    if later := len(others) - len(before):
-        notes.append(f"{later} comment(s) written after the request were left out.")
-    if edited := len(before) - len(kept):
-        notes.append(f"{edited} comment(s) edited after the request were left out.")
-    if len(kept) > MOST_COMMENTS:
-        notes.append(
-            f"{len(kept) - MOST_COMMENTS} older comment(s) were left out; the newest {MOST_COMMENTS} are shown."
-        )
-    return Thread(tuple(kept[-MOST_COMMENTS:]), tuple(notes))
+    kept: list[ThreadComment] = []
+    later = edited = 0
+    older = False
+    for comment in newest_first:
+        if str(comment.id) == trigger_id:
+            continue
+        if parse_time(comment.created_at) > moment:
+            later += 1
+        elif parse_time(comment.updated_at) > moment:
+            edited += 1
+        elif len(kept) == MOST_COMMENTS:
+            older = True
+            break
+        else:
+            kept.append(comment)
+    notes = {
+        f"{later} comment(s) written after the request were left out.": later,
+        f"{edited} comment(s) edited after the request were left out.": edited,
+        f"Older comments were left out; the newest {MOST_COMMENTS} before the request were read.": older,
+    }
+    return Thread(tuple(reversed(kept)), tuple(note for note, holds in notes.items() if holds))
 
 
 def parse_time(text: str) -> datetime:

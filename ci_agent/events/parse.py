@@ -91,8 +91,11 @@ def read_payload(path: Path | None) -> dict[str, object]:
     return payload
 
 
-def parse_event(name: str, payload: dict[str, object]) -> Event:
-    """The event, or one line that says which field is missing or wrong."""
+def parse_event(name: str, payload: dict[str, object], repository: str = "") -> Event:
+    """The event, or one line that says which field is missing or wrong.
+
+    `repository` is the one the job belongs to; it wins over the payload's, which an old name may stand in.
+    """
     if not name:
         raise EventError("GITHUB_EVENT_NAME is not set", hint="GitHub Actions sets it, for example to issue_comment")
     if name not in KNOWN_EVENTS:
@@ -103,7 +106,7 @@ def parse_event(name: str, payload: dict[str, object]) -> Event:
     if name != "issue_comment":
         return OtherEvent(name)
     try:
-        return _issue_comment(_IssueCommentPayload.model_validate(payload))
+        return _issue_comment(_IssueCommentPayload.model_validate(payload), repository)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(str(part) for part in first["loc"])
@@ -112,10 +115,10 @@ def parse_event(name: str, payload: dict[str, object]) -> Event:
         ) from None
 
 
-def _issue_comment(payload: _IssueCommentPayload) -> IssueCommentEvent:
+def _issue_comment(payload: _IssueCommentPayload, repository: str) -> IssueCommentEvent:
     comment, issue = payload.comment, payload.issue
     return IssueCommentEvent(
-        repository=payload.repository.full_name,
+        repository=repository or payload.repository.full_name,
         is_public=not payload.repository.private,
         default_branch=payload.repository.default_branch,
         action=payload.action,

@@ -26,7 +26,7 @@ def route(event: Event, trigger: str) -> Task | Ignore:
 def _comment(event: IssueCommentEvent, trigger: str) -> Task | Ignore:
     if event.action != "created":
         return Ignore(f"the comment was {event.action}, only new comments are answered")
-    if MARKER_PREFIX in event.comment_body:
+    if event.comment_body.startswith(MARKER_PREFIX):
         return Ignore("the comment is the agent's own")
     request = find_request(event.comment_body, trigger)
     if request is None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import github
@@ -24,6 +25,8 @@ TIMEOUT_SECONDS = 20
 RETRIES = 3
 # Waiting longer would burn runner minutes; the run says instead that GitHub's limit is reached.
 LONGEST_RATE_LIMIT_WAIT_SECONDS = 90.0
+# Somebody who floods a thread must not make every run spend the token's hourly requests.
+MOST_COMMENTS = 1_000
 WROTE = "query($id: ID!) { node(id: $id) { ... on IssueComment { viewerDidAuthor } } }"
 
 
@@ -71,10 +74,10 @@ class GitHubClient:
         """Give the connections back."""
         self._api.close()
 
-    def comments(self, issue_number: int) -> Iterator[ThreadComment]:
-        """The thread's comments, oldest first, page by page."""
+    def newest_comments(self, issue_number: int) -> Iterator[ThreadComment]:
+        """The thread's comments, newest first, page by page, up to a limit that no conversation reaches."""
         with self._told("read the comments"):
-            for comment in self._repo.get_issue(issue_number).get_comments():
+            for comment in islice(self._repo.get_issue(issue_number).get_comments().reversed, MOST_COMMENTS):
                 yield _thread_comment(comment)
 
     def is_own(self, comment: ThreadComment) -> bool:

@@ -37,13 +37,10 @@ class GitRepo:
         """Whether the folder itself is the top of a work tree."""
         return (self.root / ".git").exists()
 
-    def first_commit_of(self, *names: str) -> str | None:
-        """The commit of the first name that this checkout has."""
-        for name in names:
-            found = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-            if found.returncode == 0:
-                return found.stdout.decode().strip()
-        return None
+    def commit_of(self, name: str) -> str | None:
+        """The commit that a name means, where this checkout has it."""
+        found = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        return found.stdout.decode().strip() if found.returncode == 0 else None
 
     def show(self, commit: str, path: str) -> str | None:
         """The text of a file at a commit; None where the commit has no such file."""

@@ -33,6 +33,7 @@ __all__ = ["AnthropicModel"]
 # The stream sends pings, so silence this long means that the connection is dead.
 TIMEOUT = httpx2.Timeout(connect=10.0, read=120.0, write=60.0, pool=10.0)
 MAX_RETRIES = 2
+PUBLIC_API = "https://api.anthropic.com"
 CACHED: Any = {"type": "ephemeral"}
 
 
@@ -40,9 +41,8 @@ class AnthropicModel:
     """Streams from the Messages API, with an API key or with keyless sign-in."""
 
     def __init__(self, *, api_key: str = "", identity: IdentityTokenSource | None = None, base_url: str = "") -> None:
-        options: dict[str, Any] = {"timeout": TIMEOUT, "max_retries": MAX_RETRIES}
-        if base_url:
-            options["base_url"] = base_url
+        # Always given: an action's unset input is an empty variable, which the SDK would take for an address.
+        options: dict[str, Any] = {"timeout": TIMEOUT, "max_retries": MAX_RETRIES, "base_url": base_url or PUBLIC_API}
         if identity is not None:
             options["credentials"] = anthropic.WorkloadIdentityCredentials(
                 identity_token_provider=identity.fetch,

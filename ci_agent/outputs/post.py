@@ -43,5 +43,5 @@ def _post_once(client: GitHubClient, target: Target, body: str) -> Posted:
 def _find(client: GitHubClient, target: Target) -> ThreadComment | None:
     """Our comment for this trigger. Anybody can write our marker, so only our own comments count."""
     mark = marker(target.trigger_id)
-    marked = [comment for comment in client.comments(target.issue_number) if comment.body.startswith(mark)]
+    marked = (comment for comment in client.newest_comments(target.issue_number) if comment.body.startswith(mark))
     return next((comment for comment in marked if client.is_own(comment)), None)

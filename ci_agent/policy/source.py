@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from ci_agent.errors import PolicyError
 from ci_agent.github.repo import GitRepo
-from ci_agent.policy.load import load_policy
 from ci_agent.policy.schema import Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 __all__ = ["TrustedSource", "find_source", "read_policy"]
 
@@ -28,26 +27,27 @@ def find_source(
     repo: GitRepo, repository: str, sha: str, branch: str, fallback: Callable[[str], str | None]
 ) -> TrustedSource:
     """The trusted commit of this checkout; `fallback` reads from GitHub where the checkout has none."""
-    names = _names(repo, repository, sha, branch) if repo.is_repository() else []
-    commit = repo.first_commit_of(*names)
+    commit = next(filter(None, map(repo.commit_of, _names(repo, repository, sha, branch))), None)
     if commit is None:
         return TrustedSource(f"{branch} at GitHub", fallback)
     return TrustedSource(commit[:12], lambda path: repo.show(commit, path))
 
 
-def _names(repo: GitRepo, repository: str, sha: str, branch: str) -> list[str]:
-    """Names that only somebody with push access can move.
+def _names(repo: GitRepo, repository: str, sha: str, branch: str) -> Iterator[str]:
+    """Names that only somebody with push access can move, the surest first.
 
     GitHub sets `sha` to the default branch for the events handled here. A remote that is not this repository
     may be a fork, whose branches anybody moves.
     """
-    names = [sha] if sha else []
+    if not repo.is_repository():
+        return
+    if sha:
+        yield sha
     origin = repo.origin()
     if origin is None:
-        return [*names, f"refs/heads/{branch}"]
-    if origin.removesuffix("/").removesuffix(".git").lower().endswith(f"/{repository.lower()}"):
-        return [*names, f"refs/remotes/origin/{branch}"]
-    return names
+        yield f"refs/heads/{branch}"
+    elif origin.removesuffix("/").removesuffix(".git").lower().endswith(f"/{repository.lower()}"):
+        yield f"refs/remotes/origin/{branch}"
 
 
 def read_policy(source: TrustedSource, path: str) -> Policy:
@@ -55,4 +55,9 @@ def read_policy(source: TrustedSource, path: str) -> Policy:
     if path.startswith("/") or ".." in path.split("/"):
         raise PolicyError(f"policy path {path!r} leaves the repository", hint="correct CI_AGENT_POLICY")
     text = source.read(path)
-    return Policy(version=1) if text is None else load_policy(text, path)
+    if text is None:
+        return Policy(version=1)
+    # The YAML parser is worth its import only where there is a file.
+    from ci_agent.policy.load import load_policy
+
+    return load_policy(text, path)

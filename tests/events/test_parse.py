@@ -29,3 +29,9 @@ def test_deleted_account_is_a_ghost_and_missing_texts_are_empty() -> None:
 
 def test_event_that_github_knows_is_not_an_error() -> None:
     assert parse_event("workflow_run", {}) == OtherEvent("workflow_run")
+
+
+def test_repository_of_the_job_wins_over_an_old_name() -> None:
+    event = parse_event("issue_comment", json.loads(PAYLOAD.read_text()), "octo/renamed")
+    assert isinstance(event, IssueCommentEvent)
+    assert event.repository == "octo/renamed"

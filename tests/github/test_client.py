@@ -31,10 +31,23 @@ def raw(number: int, body: str = "hi") -> dict[str, object]:
 
 
 @responses.activate
-def test_all_pages_of_a_thread_are_read(client: GitHubClient) -> None:
-    responses.get(COMMENTS, json=[raw(1)], headers={"Link": f'<{COMMENTS}?page=2>; rel="next"'})
-    responses.get(f"{COMMENTS}?page=2", json=[raw(2)])
-    assert [comment.id for comment in client.comments(1)] == [1, 2]
+def test_all_pages_of_a_thread_are_read_newest_first(client: GitHubClient) -> None:
+    second = f"{COMMENTS}?page=2"
+    page_2 = [responses.matchers.query_param_matcher({"page": "2"}, strict_match=False)]
+    links = {"Link": f'<{COMMENTS}>; rel="prev", <{COMMENTS}>; rel="first"'}
+    responses.get(COMMENTS, json=[raw(2), raw(3)], headers=links, match=page_2)
+    page_1 = [responses.matchers.query_param_matcher({"per_page": "100"})]
+    links = {"Link": f'<{second}>; rel="next", <{second}>; rel="last"'}
+    responses.get(COMMENTS, json=[raw(1)], headers=links, match=page_1)
+    responses.get(COMMENTS, json=[raw(1)])
+    assert [comment.id for comment in client.newest_comments(1)] == [3, 2, 1]
+
+
+@responses.activate
+def test_flooded_thread_is_read_up_to_a_limit(client: GitHubClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ci_agent.github.client.MOST_COMMENTS", 2)
+    responses.get(COMMENTS, json=[raw(1), raw(2), raw(3)])
+    assert [comment.id for comment in client.newest_comments(1)] == [3, 2]
 
 
 @responses.activate
@@ -50,7 +63,7 @@ def test_post_is_not_retried_blindly(client: GitHubClient) -> None:
 def test_refused_token_is_the_operators_to_mend_and_is_not_shown(client: GitHubClient) -> None:
     responses.get(COMMENTS, status=401, json={"message": "Bad credentials"})
     with pytest.raises(ConfigError, match="does not accept GITHUB_TOKEN") as caught:
-        list(client.comments(1))
+        list(client.newest_comments(1))
     assert "t0ken-value" not in str(caught.value)
 
 
@@ -64,7 +77,7 @@ def test_broken_connection_names_the_address_and_the_reason(client: GitHubClient
 @responses.activate
 def test_author_is_asked_by_graphql_and_a_bot_has_to_do_where_there_is_none(client: GitHubClient) -> None:
     responses.get(COMMENTS, json=[raw(1)])
-    comment = next(client.comments(1))
+    comment = next(client.newest_comments(1))
     graphql = f"{API}/graphql"
     responses.post(graphql, json={"data": {"node": {"viewerDidAuthor": False}}})
     assert not client.is_own(comment)

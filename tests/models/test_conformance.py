@@ -1,6 +1,6 @@
 """What every provider must do: a stream that ends with one Finished or Failed, and never raises."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
@@ -17,6 +17,7 @@ from ci_agent.types.messages import (
     ToolUseBlock,
 )
 from tests.fakes.messages import (
+    Answer,
     Drop,
     FakeMessages,
     HttpError,
@@ -91,7 +92,7 @@ async def test_arguments_that_are_no_json_object_are_an_error_of_the_call(
     assert block.input == {}
 
 
-FAILURES = {
+FAILURES: dict[str, tuple[Sequence[Answer], FailureKind]] = {
     "auth": ([HttpError(401, "authentication_error", "no")], FailureKind.AUTH),
     "forbidden": ([HttpError(403, "permission_error", "no")], FailureKind.AUTH),
     "too long": ([prompt_too_long(3, 2)], FailureKind.PROMPT_TOO_LONG),
@@ -123,3 +124,10 @@ async def test_address_where_nothing_listens_is_unreachable() -> None:
     await model.close()
     assert isinstance(last, Failed)
     assert last.kind is FailureKind.UNREACHABLE
+
+
+async def test_empty_variable_of_an_unset_input_is_not_taken_for_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "")
+    model = AnthropicModel(api_key="k")
+    assert str(model._client.base_url).rstrip("/") == "https://api.anthropic.com"
+    await model.close()

@@ -28,7 +28,10 @@ TABLE = {
     "www": ("see www.evil.example/a", "see (link to evil.example removed)"),
     "autolink": ("<https://evil.example>", "&lt;(link to evil.example removed)>"),
     "html": ('<img src="x"> <a href="x">y</a>', '&lt;img src="x"> &lt;a href="x">y&lt;/a>'),
-    "allowed html": ("<details><summary>s</summary>\n\nt\n\n</details>", "<details><summary>s</summary>\n\nt\n\n</details>"),
+    "allowed html": (
+        "<details><summary>s</summary>\n\nt\n\n</details>",
+        "<details><summary>s</summary>\n\nt\n\n</details>",
+    ),
     "html with attributes": ("<details onclick=x>", "&lt;details onclick=x>"),
     "html comment": ("a<!-- ci-agent: comment-1 -->b", "ab"),
     "open html comment": ("a<!-- b", "a"),
@@ -39,7 +42,10 @@ TABLE = {
     "code span stays": ("`@bob <b> https://evil.example`", "`@bob <b> https://evil.example`"),
     "escaped backtick": ("\\`![a](u)\\`", "\\`!\\[a](u)\\`"),
     "span over lines": ("`a\n![b](https://evil.example)`", "`a\n!\\[b] (link to evil.example removed)`"),
-    "span in a table": ("|a|b|\n|-|-|\n|`x|![a](https://evil.example)`|", "|a|b|\n|-|-|\n|`x|!\\[a] (link to evil.example removed)`|"),
+    "span in a table": (
+        "|a|b|\n|-|-|\n|`x|![a](https://evil.example)`|",
+        "|a|b|\n|-|-|\n|`x|!\\[a] (link to evil.example removed)`|",
+    ),
     "fence stays": ("```python\n@bob = '<b>'\n```", "```python\n@bob = '<b>'\n```"),
     "drawing": ("```mermaid\nclick A 'https://evil.example'\n```", "```text\nclick A 'https://evil.example'\n```"),
     "open fence": ("```\nx", "```\nx\n```"),

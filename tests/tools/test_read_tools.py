@@ -35,8 +35,8 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-async def call(root: Path, name: str, deny: str = "[]", **arguments: JsonValue) -> ToolResultBlock:
-    policy = load_policy(f"version: 1\npermissions: {{deny: {deny}}}", "p")
+async def call(root: Path, name: str, /, *deny: str, **arguments: JsonValue) -> ToolResultBlock:
+    policy = load_policy(f"version: 1\npermissions: {{deny: {list(deny)}}}", "p")
     grant = make_grant(policy, "answer", Limits())
     executor = Executor(grant, ToolContext(PathPolicy(root, grant.deny)), lambda text: text)
     use = ToolUseBlock("t", name, {key.replace("__", "-"): value for key, value in arguments.items()})
@@ -98,7 +98,7 @@ async def test_grep_gives_path_line_and_text(root: Path) -> None:
 
 
 async def test_deny_rule_on_read_keeps_a_file_from_glob_and_grep_too(root: Path) -> None:
-    deny = "['Read(secrets/**)']"
+    deny = "Read(secrets/**)"
     for name, pattern in (("Grep", "def main"), ("Glob", "**/*.py")):
         assert "secrets" not in (await call(root, name, deny, pattern=pattern)).content
     assert (await call(root, "Grep", deny, pattern="KEY", path="secrets/key.py")).is_error
