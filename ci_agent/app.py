@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ci_agent.admit import admit, limits
-from ci_agent.errors import CiAgentError
+from ci_agent.errors import CiAgentError, ConfigError
 from ci_agent.github.runner import Console, annotation, append_summary, write_outputs
 from ci_agent.policy.grant import make_grant, profile_name
 from ci_agent.policy.source import TrustedSource, read_policy
@@ -81,6 +81,8 @@ def handle_event(settings: Settings) -> Result | Ignore:
 
 def run_local(settings: Settings, request: str) -> int:
     """`exec`: the agent on the current directory, without GitHub."""
+    if not request.strip():
+        raise ConfigError("the prompt is empty", hint="give it as an argument or on stdin")
     source = TrustedSource("the working tree", _read_here)
     policy = read_policy(source, settings.policy)
     profile = profile_name(policy, TaskKind.MENTION, Tier.OWNER)

@@ -32,7 +32,7 @@ def _parser() -> argparse.ArgumentParser:
     run.set_defaults(handler=_run)
 
     local = commands.add_parser("exec", help="run the agent on the current directory, without GitHub")
-    local.add_argument("prompt", nargs="?", help="what to do; read from stdin when left out")
+    local.add_argument("prompt", nargs="?", help="what to do; read from stdin when left out or -")
     _add_format(local)
     local.set_defaults(handler=_exec)
 
@@ -72,7 +72,7 @@ def _run(options: argparse.Namespace) -> int:
 def _exec(options: argparse.Namespace) -> int:
     from ci_agent.app import guarded, run_local
 
-    request = options.prompt if options.prompt is not None else sys.stdin.read()
+    request = sys.stdin.read() if options.prompt in (None, "-") else options.prompt
     return guarded(lambda settings: run_local(settings, request))
 
 

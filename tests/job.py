@@ -55,6 +55,8 @@ class Job:
     event_name: str = "issue_comment"
     payload: dict[str, Any] = field(default_factory=dict)
     env: dict[str, str | None] = field(default_factory=dict)
+    user: int | None = None
+    python: str = sys.executable
 
     def __post_init__(self) -> None:
         self.workspace.mkdir(parents=True, exist_ok=True)
@@ -118,9 +120,10 @@ class Job:
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Start `python -m ci_agent`; without arguments, `run`."""
         return subprocess.Popen(
-            [sys.executable, "-m", "ci_agent", *(arguments or ("run",))],
+            [self.python, "-m", "ci_agent", *(arguments or ("run",))],
             cwd=self.workspace, env=self.environment(), text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            user=self.user, group=self.user, extra_groups=None if self.user is None else [],
         )  # fmt: skip
 
     def finish(self, process: subprocess.Popen[str]) -> Done:

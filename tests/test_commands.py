@@ -116,6 +116,8 @@ def test_init_says_when_the_action_must_be_filled_in(repository: Path) -> None:
         (("init", "mentoin"), 'there is no template "mentoin" (did you mean "mention"?)'),
         (("init", "--action", "x@v1"), "--action x@v1 is not OWNER/REPOSITORY@COMMIT"),
         (("policy", "check", "gone.yml"), "gone.yml cannot be read"),
+        (("exec", " "), "the prompt is empty (give it as an argument or on stdin)"),
+        (("exec",), "the prompt is empty (give it as an argument or on stdin)"),
     ],
 )
 def test_wrong_use_gives_one_line_and_exit_2(repository: Path, arguments: tuple[str, ...], message: str) -> None:

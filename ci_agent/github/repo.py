@@ -23,6 +23,8 @@ ENVIRONMENT = {
     "GIT_CONFIG_GLOBAL": "/dev/null",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
+    # A replace ref would show another object's content under a trusted commit's name.
+    "GIT_NO_REPLACE_OBJECTS": "1",
     "LC_ALL": "C.UTF-8",
 }
 
