@@ -3,6 +3,7 @@
 CiAgentError                 exit 1   the run failed
 ├── ConfigError              exit 2   configuration or input is wrong; names the thing and the fix
 │   ├── EventError                    the event file or its name
+│   ├── NotAFile                      a link, folder or submodule stands where a file is read
 │   └── PolicyError                   a policy file, with its line
 └── GitHubError              exit 1   GitHub refused or did not answer
     └── GitHubUnreachable    exit 2   nothing that speaks GitHub's API is at that address
@@ -14,6 +15,7 @@ __all__ = [
     "EventError",
     "GitHubError",
     "GitHubUnreachable",
+    "NotAFile",
     "PolicyError",
 ]
 
@@ -40,6 +42,10 @@ class ConfigError(CiAgentError):
 
 class EventError(ConfigError):
     """The event cannot be read."""
+
+
+class NotAFile(ConfigError):
+    """A link, a folder or a submodule stands where a file is read."""
 
 
 class PolicyError(ConfigError):

@@ -40,6 +40,12 @@ def policy(text: str) -> Callable[[Job], None]:
     return lambda job: env(GITHUB_SHA=job.commit({".github/ci-agent.yml": text}))(job)
 
 
+def linked_policy(job: Job) -> None:
+    (job.workspace / ".github").mkdir()
+    (job.workspace / ".github" / "ci-agent.yml").symlink_to("../x.yml")
+    job.env["GITHUB_SHA"] = job.commit({"x.yml": "version: 1"})
+
+
 TABLE: dict[str, tuple[Callable[[Job], None], list[str]]] = {
     "event file missing": (event_file(None), ["other.json", "No such file", "GITHUB_EVENT_PATH"]),
     "event file empty": (event_file(" \n"), ["other.json is empty", "JSON payload"]),
@@ -64,6 +70,7 @@ TABLE: dict[str, tuple[Callable[[Job], None], list[str]]] = {
         policy(BROKEN_POLICY),
         ['.github/ci-agent.yml:4: unknown key "triger", did you mean "trigger"?'],
     ),
+    "policy is a link": (linked_policy, [".github/ci-agent.yml at ", "is a link or a folder"]),
     "policy path leaves the repository": (env(CI_AGENT_POLICY="../x.yml"), ["'../x.yml' leaves the repository"]),
     "scripted without a script": (env(CI_AGENT_MODEL_PROVIDER="scripted"), ["CI_AGENT_SCRIPT is not set"]),
     "keyless without permission": (
@@ -156,3 +163,31 @@ def test_without_a_checkout_the_policy_comes_from_the_default_branch_at_github(j
     done = job.run()
     assert done.code == 2
     assert '.github/ci-agent.yml:4: unknown key "triger"' in done.stderr
+
+
+def test_replace_ref_does_not_change_what_the_trusted_commit_says(job: Job, github: FakeGitHub) -> None:
+    trusted = job.env["GITHUB_SHA"]
+    hostile = job.commit({".github/ci-agent.yml": "version: 1\ntasks: {mention: {outsider: answer}}\n"}, branch="pr")
+    job.git("replace", str(trusted), hostile)
+    job.payload = mention("@agent hi", author="mallory")
+    assert "mallory may not start this" in job.run().stdout
+
+
+def test_redirect_does_not_carry_the_token_elsewhere(job: Job, github: FakeGitHub) -> None:
+    with FakeGitHub() as elsewhere:
+        location = f"{elsewhere.url}/repos/octo/hello/collaborators/alice/permission"
+        github.fault(method="GET", path=".*/permission", status=302, headers={"Location": location})
+        done = job.run()
+        assert (done.code, elsewhere.requests) == (1, [])
+        assert "GitHub answers HTTP 302" in done.stderr
+
+
+def test_instructions_come_from_the_trusted_commit_and_links_are_passed_over(job: Job, api: FakeMessages) -> None:
+    (job.workspace / "CLAUDE.md").symlink_to("AGENTS.md")
+    job.env["GITHUB_SHA"] = job.commit({"AGENTS.md": "Trusted words."})
+    job.commit({"AGENTS.md": "Hostile words."}, branch="pr")
+    api.queue(Reply([Text("Hi.")]))
+    assert job.run().code == 0
+    system = str(api.bodies[0]["system"])
+    assert system.count("Trusted words.") == 1
+    assert "Hostile words." not in system

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from tests.fakes.github import FakeGitHub
-from tests.fakes.messages import FakeMessages, HttpError, Reply, Text, ToolUse
+from tests.fakes.messages import FakeMessages, HttpError, Reply, Text, Thinking, ToolUse
 from tests.job import API_KEY, TOKEN, Job, mention
 
 COMMENTS = "/repos/octo/hello/issues/1/comments"
@@ -206,10 +206,21 @@ def test_untrusted_text_is_wrapped_with_a_nonce_of_the_run(job: Job, api: FakeMe
 
 def test_prefix_of_the_prompt_stays_the_same_so_that_it_is_read_from_the_cache(job: Job, api: FakeMessages) -> None:
     answer(api)
-    job.run()
+    done = job.run()
     assert api.bodies[0]["system"] == api.bodies[1]["system"]
     assert api.bodies[0]["tools"] == api.bodies[1]["tools"]
     assert not api.prefix_changes
+    assert all("cache_control" in body["messages"][-1]["content"][-1] for body in api.bodies)
+    assert done.json("usage.json")["usage"]["cache_read_input_tokens"] > 0
+
+
+def test_model_that_ends_without_an_answer_is_a_failure_and_it_is_said(
+    job: Job, github: FakeGitHub, api: FakeMessages
+) -> None:
+    api.queue(Reply([Thinking("hm")]))
+    done = job.run()
+    assert done.code == 1
+    assert "the model ended without writing an answer" in posted(github)[0]
 
 
 def test_rejected_key_is_said_in_the_posted_comment_without_the_key(

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from ci_agent.errors import ConfigError
+from ci_agent.errors import ConfigError, NotAFile
 
 __all__ = ["GitRepo"]
 
@@ -47,9 +47,10 @@ class GitRepo:
     def show(self, commit: str, path: str) -> str | None:
         """The text of a file at a commit; None where the commit has no such file."""
         entry = self._git("ls-tree", "-z", commit, "--", path).stdout.decode("utf-8", "replace")
-        # A symlink or a submodule in a file's place is not followed: it is not that file.
-        if not entry.startswith("100"):
+        if not entry:
             return None
+        if not entry.startswith("100"):
+            raise NotAFile(f"{path} at {commit[:12]} is a link or a folder, not a file", hint="commit the file itself")
         blob = entry.split()[2]
         content = self._git("cat-file", "blob", blob)
         if content.returncode != 0:

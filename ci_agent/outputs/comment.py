@@ -72,7 +72,7 @@ def footer(terminal: Terminal, facts: RunFacts) -> str:
     if facts.run_url:
         parts.append(f"[run]({facts.run_url})")
     line = f"<sub>ci_agent · {' · '.join(parts)}</sub>"
-    extra = [f"- refused: {denial}" for denial in facts.denials] + [f"- {note}" for note in facts.notes]
+    extra = [f"- {note}" for note in facts.notes] + [f"- refused: {denial}" for denial in facts.denials]
     if not extra:
         return line
     listed = "\n".join(extra[:20] + ([f"- and {len(extra) - 20} more, in the ledger"] if len(extra) > 20 else []))
