@@ -15,7 +15,7 @@ from ci_agent.context.gather import freeze_thread
 from ci_agent.context.instructions import read_instructions
 from ci_agent.context.prompt import build_prompt, local_prompt
 from ci_agent.context.untrusted import Wrapper
-from ci_agent.errors import ConfigError, GitHubError
+from ci_agent.errors import CiAgentError, ConfigError
 from ci_agent.loop.budget import Deadline
 from ci_agent.loop.engine import Ended, Engine
 from ci_agent.loop.run import Conversation
@@ -240,7 +240,7 @@ def _deliver(
         body = render_comment(target.trigger_id, plan.outputs[0].body, terminal, facts)
         try:
             posted = post_comment(client, target, body)
-        except GitHubError as error:
+        except CiAgentError as error:
             problem = f"the answer could not be posted: {error}"
     conclusion, exit_code = CONCLUSIONS.get(terminal.reason, FAILED)
     if problem:
