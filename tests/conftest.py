@@ -6,12 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.fakes.github import FakeGitHub
 from tests.fakes.messages import FakeMessages
 from tests.job import Job
 
 pytest_plugins = ["tests.contract.plugin"]
+
+# Machines are noisy: how long an example takes says nothing about the code.
+settings.register_profile("calm", settings(), deadline=None)
+settings.load_profile("calm")
 
 CODE = {"calc.py": "def add(a, b):\n    return a + b\n", "README.md": "# calc\n"}
 

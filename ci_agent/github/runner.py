@@ -12,8 +12,9 @@ from typing import TextIO
 __all__ = ["Console", "annotation", "append_summary", "write_outputs"]
 
 SUMMARY_LIMIT_BYTES = 1024 * 1024
-# The runner obeys lines that start with `::` (or hold `##[`); text of strangers must never make one.
-COMMAND = re.compile(r"^(\s*)::|##\[", re.MULTILINE)
+# The runner obeys lines that start with `::` (or hold `##[`); text of strangers must never make one. What ends a line is
+# the runner's to say, so everything that ends one anywhere counts.
+COMMAND = re.compile("(^|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])([^\\S\n\r]*)::|##\\[")
 
 
 def write_outputs(path: Path | None, values: Mapping[str, str]) -> None:
@@ -53,7 +54,7 @@ class Console:
 
 
 def _disarmed(match: re.Match[str]) -> str:
-    return "# #[" if match.group(0).endswith("[") else f"{match.group(1)}: :"
+    return "# #[" if match.group(0).endswith("[") else f"{match.group(1)}{match.group(2)}: :"
 
 
 def annotation(level: str, text: str, *, in_actions: bool) -> str:
