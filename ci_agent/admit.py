@@ -74,8 +74,12 @@ def _source(settings: Settings, event: IssueCommentEvent, ask: QuickGitHub) -> T
         _require_token(settings)
         return ask.file(event.default_branch, path)
 
+    if not settings.workspace.is_dir():
+        raise ConfigError(
+            f"GITHUB_WORKSPACE {settings.workspace} does not exist", hint="check out the repository first"
+        )
     repo = GitRepo(settings.workspace)
-    return find_source(repo, event.repository, settings.sha, event.default_branch, from_github)
+    return find_source(repo, settings.server_url, event.repository, settings.sha, event.default_branch, from_github)
 
 
 def _require_token(settings: Settings) -> None:

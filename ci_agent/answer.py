@@ -59,6 +59,7 @@ CONCLUSIONS = {
     Reason.CANCELLED: ("cancelled", 130),
 }
 FAILED = ("failure", 1)
+LONGEST_NOTE = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,28 +114,25 @@ def answer_event(settings: Settings, case: Case, client: GitHubClient, outside: 
     session = Session(settings.session_id, settings.workspace, case.grant, model, store)
     engine, ended = converse(session, prompt, outside, facts)
     _refuse_wrong_address(settings, ended.terminal)
-    if ended.terminal.reason is Reason.CANCELLED:
-        # A cancelled job gets its signal again after some seconds; what is known is posted first.
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, signal.SIG_IGN)
+    # What was paid for is posted first: a job that is cancelled has some seconds left for that.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
     return _deliver(settings, case, client, outside, engine, ended, thread.notes)
 
 
-def answer_local(settings: Settings, grant: Grant, request: str, outside: Outside) -> Result:
+def answer_local(
+    settings: Settings, grant: Grant, request: str, read: Callable[[str], str | None], outside: Outside
+) -> Result:
     """Ask the model about the current directory and print the answer; nothing is posted."""
     model = make_model(settings)
     root = Path.cwd()
     store = ArtifactStore.open(root / ".ci-agent" / settings.session_id, outside.redact)
-    prompt = local_prompt(request, read_instructions(lambda name: _text_of(root / name)))
+    prompt = local_prompt(request, read_instructions(read))
     engine, ended = converse(Session(settings.session_id, root, grant, model, store), prompt, outside, {"task": "exec"})
     _refuse_wrong_address(settings, ended.terminal)
     conclusion, exit_code = CONCLUSIONS.get(ended.terminal.reason, FAILED)
     record = engine.finish(ended, outside.redact(explain(ended.terminal)))
     return Result(record, ended.terminal, store.folder, conclusion, exit_code)
-
-
-def _text_of(path: Path) -> str | None:
-    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else None
 
 
 def make_model(settings: Settings) -> Model:
@@ -198,7 +196,7 @@ def converse(session: Session, prompt: Prompt, outside: Outside, facts: Record) 
                 async for item in stream:
                     if isinstance(item, Ended):
                         return engine, item
-                    for line in describe(item):
+                    for line in describe(item, outside.redact):
                         outside.show(line)
         finally:
             await session.model.close()
@@ -229,19 +227,17 @@ def _deliver(
     terminal, target = ended.terminal, case.task.target
     sanitise = Sanitiser(frozenset({_host(settings.server_url)}))
     plan = make_plan([Comment(explain(terminal))], case.grant, sanitise, outside.redact)
-    safe = [
-        sanitise(outside.redact(f"{denial['tool_name']}: {denial['reason']}")) for denial in engine.recorder.denials
-    ]
+    safe = [_one_line(sanitise(outside.redact(denial))) for denial in _denials(engine)]
     dropped = tuple(f"{drop.kind.value} not posted: {drop.reason}" for drop in plan.dropped)
-    facts = RunFacts(case.grant.model, _run_url(settings), safe, (*notes, *dropped))
-    _write_outputs_file(engine, settings.mode, asdict(target), plan)
-    posted, problem = None, ""
-    if settings.mode is Mode.PUBLISH and plan.outputs:
-        body = render_comment(target.trigger_id, plan.outputs[0].body, terminal, facts)
-        try:
+    facts = RunFacts(case.grant.model, _run_url(settings), safe, (*notes, *dropped, *_unpriced(terminal)))
+    posted, problem = None, "".join(f"nothing was posted: {note}" for note in dropped if not plan.outputs)
+    try:
+        _write_outputs_file(engine, settings.mode, asdict(target), plan)
+        if settings.mode is Mode.PUBLISH and plan.outputs:
+            body = render_comment(target.trigger_id, plan.outputs[0].body, terminal, facts)
             posted = post_comment(client, target, body)
-        except CiAgentError as error:
-            problem = f"the answer could not be posted: {error}"
+    except CiAgentError as error:
+        problem = f"the answer could not be posted: {error}"
     conclusion, exit_code = CONCLUSIONS.get(terminal.reason, FAILED)
     if problem:
         conclusion, exit_code = FAILED
@@ -255,6 +251,21 @@ def _deliver(
     text = "\n\n".join(output.body for output in plan.outputs)
     record = engine.finish(ended, text)
     return Result(record, terminal, engine.store.folder, conclusion, exit_code, summary, posted, problem)
+
+
+def _denials(engine: Engine) -> list[str]:
+    return [f"{denial['tool_name']}: {denial['reason']}" for denial in engine.recorder.denials]
+
+
+def _one_line(text: str) -> str:
+    """A note is one short line, whatever the model wrote into it."""
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST_NOTE else f"{line[:LONGEST_NOTE]}…"
+
+
+def _unpriced(terminal: Terminal) -> list[str]:
+    unknown = terminal.cost_usd is None and terminal.usage.prompt_tokens > 0
+    return ["The budget in US dollars had no effect: no price is known for this model."] if unknown else []
 
 
 def _write_outputs_file(engine: Engine, mode: Mode, target: Record, plan: Plan) -> None:

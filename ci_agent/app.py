@@ -6,6 +6,7 @@ The costly half is imported only for an event that starts a run.
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -32,6 +33,8 @@ __all__ = ["guarded", "handle_event", "run_event", "run_local"]
 def guarded(command: Callable[[Settings], int]) -> int:
     """Run a command; what the operator must act on becomes one line on stderr."""
     settings = None
+    # A job that is cancelled gets SIGINT first and SIGTERM later; before a conversation begins both just end it.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         settings = load_settings()
         return command(settings)
@@ -40,10 +43,10 @@ def guarded(command: Callable[[Settings], int]) -> int:
         in_actions = settings.in_actions if settings else False
         print(annotation("error", redact(str(error)), in_actions=in_actions), file=sys.stderr)  # noqa: T201
         if settings is not None:
-            write_outputs(settings.output_file, {"conclusion": "failure"})
+            _tell_runner(settings, lambda: write_outputs(settings.output_file, {"conclusion": "failure"}))
         return error.exit_code
     except KeyboardInterrupt:
-        print("ci_agent: cancelled before anything was asked or posted", file=sys.stderr)  # noqa: T201
+        print("ci_agent: cancelled before anything was posted", file=sys.stderr)  # noqa: T201
         return 130
 
 
@@ -89,7 +92,7 @@ def run_local(settings: Settings, request: str) -> int:
     from ci_agent.answer import answer_local
 
     outside = _outside(settings)
-    result = answer_local(settings, make_grant(policy, profile, limits(settings)), request, outside)
+    result = answer_local(settings, make_grant(policy, profile, limits(settings)), request, source.read, outside)
     _print_result(settings, result)
     outside.show(f"files: {result.folder}")
     return result.exit_code
@@ -114,7 +117,9 @@ def _outside(settings: Settings) -> Outside:
 
 
 def _print_json(record: Mapping[str, object]) -> None:
-    print(json.dumps(record, ensure_ascii=False), flush=True)  # noqa: T201 - stdout is the product of these formats
+    # The runner finds its old command mark anywhere in a line; as an escape it is the same JSON and no mark.
+    line = json.dumps(record, ensure_ascii=False).replace("##[", "#\\u0023[")
+    print(line, flush=True)  # noqa: T201 - stdout is the product of these formats
 
 
 def _ignored(settings: Settings, ignore: Ignore) -> int:
@@ -131,7 +136,7 @@ def _ignored(settings: Settings, ignore: Ignore) -> int:
                 "result": ignore.reason,
             }
         )
-    write_outputs(settings.output_file, {"conclusion": "skipped"})
+    _tell_runner(settings, lambda: write_outputs(settings.output_file, {"conclusion": "skipped"}))
     return 0
 
 
@@ -147,20 +152,27 @@ def _print_result(settings: Settings, result: Result) -> None:
 
 def _leave_files(settings: Settings, outside: Outside, result: Result) -> None:
     """The step summary and the step's outputs."""
-    append_summary(settings.summary_file, outside.redact(result.summary))
     cost = result.terminal.cost_usd
-    write_outputs(
-        settings.output_file,
-        {
-            "conclusion": result.conclusion,
-            "session-id": settings.session_id,
-            "comment-url": result.posted.url if result.posted else "",
-            "check-run-url": "",
-            "cost-usd": "" if cost is None else f"{cost:.6f}",
-            "turns": str(result.terminal.turns),
-            "transcript-path": str(result.folder / "transcript.jsonl"),
-            "report-path": "",
-            "outputs-path": str(result.folder / "outputs.json"),
-            "structured-output": json.dumps(result.record, ensure_ascii=False),
-        },
-    )
+    values = {
+        "conclusion": result.conclusion,
+        "session-id": settings.session_id,
+        "comment-url": result.posted.url if result.posted else "",
+        "check-run-url": "",
+        "cost-usd": "" if cost is None else f"{cost:.6f}",
+        "turns": str(result.terminal.turns),
+        "transcript-path": str(result.folder / "transcript.jsonl"),
+        "report-path": "",
+        "outputs-path": str(result.folder / "outputs.json"),
+        "structured-output": json.dumps(result.record, ensure_ascii=False),
+    }
+    _tell_runner(settings, lambda: append_summary(settings.summary_file, outside.redact(result.summary)))
+    _tell_runner(settings, lambda: write_outputs(settings.output_file, values))
+
+
+def _tell_runner(settings: Settings, write: Callable[[], None]) -> None:
+    """Write one of the runner's files. One that cannot be written costs a warning, not the run behind it."""
+    try:
+        write()
+    except OSError as error:
+        text = f"{error.filename} cannot be written: {error.strerror}"
+        print(annotation("warning", text, in_actions=settings.in_actions), file=sys.stderr)  # noqa: T201

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -14,6 +15,10 @@ __all__ = ["main"]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and give its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # A runner without a UTF-8 locale must not end a run over a character.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="replace")
     options = _parser().parse_args(arguments)
     if getattr(options, "output_format", None):
         # The flag is the input of the same name, so that one reader serves both.
@@ -72,7 +77,8 @@ def _run(options: argparse.Namespace) -> int:
 def _exec(options: argparse.Namespace) -> int:
     from ci_agent.app import guarded, run_local
 
-    request = sys.stdin.read() if options.prompt in (None, "-") else options.prompt
+    piped = options.prompt in (None, "-")
+    request = sys.stdin.buffer.read().decode("utf-8", "replace") if piped else options.prompt
     return guarded(lambda settings: run_local(settings, request))
 
 

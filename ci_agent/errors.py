@@ -55,9 +55,10 @@ class PolicyError(ConfigError):
 class GitHubError(CiAgentError):
     """GitHub refused a request or did not answer it."""
 
-    def __init__(self, message: str, *, hint: str = "", status: int = 0) -> None:
+    def __init__(self, message: str, *, hint: str = "", status: int = 0, retry_after: float | None = None) -> None:
         super().__init__(message, hint=hint)
         self.status = status
+        self.retry_after = retry_after
 
 
 class GitHubUnreachable(GitHubError):

@@ -54,10 +54,21 @@ def _http_url(value: str) -> str:
     parts = urlsplit(value)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("not an http(s) address; use for example https://api.example.com")
+    if parts.port == 0:
+        raise ValueError("port 0 is no address")
     return value.rstrip("/")
 
 
+def _token(value: SecretStr) -> SecretStr:
+    """Pasted secrets often end with a line break; anything else that no header can carry is a mistake."""
+    text = value.get_secret_value().strip()
+    if not all("!" <= character <= "~" for character in text):
+        raise ValueError("it holds spaces, line breaks or characters outside ASCII; paste the secret again")
+    return SecretStr(text)
+
+
 HttpAddress = Annotated[str, AfterValidator(_http_url)]
+Token = Annotated[SecretStr, AfterValidator(_token)]
 
 
 class Settings(BaseSettings):
@@ -85,13 +96,12 @@ class Settings(BaseSettings):
     server_url: HttpAddress = Field("https://github.com", validation_alias="GITHUB_SERVER_URL")
     sha: str = Field("", validation_alias="GITHUB_SHA")
     run_id: str = Field("", validation_alias="GITHUB_RUN_ID")
-    run_attempt: str = Field("1", validation_alias="GITHUB_RUN_ATTEMPT")
     in_actions: bool = Field(default=False, validation_alias="GITHUB_ACTIONS")
     output_file: Path | None = Field(None, validation_alias="GITHUB_OUTPUT")
     summary_file: Path | None = Field(None, validation_alias="GITHUB_STEP_SUMMARY")
     runner_temp: Path = Field(default_factory=lambda: Path(tempfile.gettempdir()), validation_alias="RUNNER_TEMP")
-    github_token: SecretStr = Field(SecretStr(""), validation_alias="GITHUB_TOKEN")
-    anthropic_api_key: SecretStr = Field(SecretStr(""), validation_alias="ANTHROPIC_API_KEY")
+    github_token: Token = Field(SecretStr(""), validation_alias="GITHUB_TOKEN")
+    anthropic_api_key: Token = Field(SecretStr(""), validation_alias="ANTHROPIC_API_KEY")
     anthropic_base_url: HttpAddress = Field("", validation_alias="ANTHROPIC_BASE_URL", validate_default=False)
 
     # `model` alone would shadow pydantic's own attribute names in readers' minds, so the field says which.
@@ -119,7 +129,7 @@ class Settings(BaseSettings):
     workspace_id: str = ""
     oidc_audience: str = "https://api.anthropic.com"
     oidc_request_url: HttpAddress = Field("", validation_alias="ACTIONS_ID_TOKEN_REQUEST_URL", validate_default=False)
-    oidc_request_token: SecretStr = Field(SecretStr(""), validation_alias="ACTIONS_ID_TOKEN_REQUEST_TOKEN")
+    oidc_request_token: Token = Field(SecretStr(""), validation_alias="ACTIONS_ID_TOKEN_REQUEST_TOKEN")
 
     @property
     def artifacts(self) -> Path:

@@ -71,6 +71,19 @@ TABLE: dict[str, tuple[Callable[[Job], None], list[str]]] = {
         ['.github/ci-agent.yml:4: unknown key "triger", did you mean "trigger"?'],
     ),
     "policy is a link": (linked_policy, [".github/ci-agent.yml at ", "is a link or a folder"]),
+    "policy is a folder": (
+        lambda job: env(GITHUB_SHA=job.commit({".github/ci-agent.yml/x": "version: 1"}))(job),
+        [".github/ci-agent.yml at ", "is a link or a folder"],
+    ),
+    "policy with the other ending": (
+        lambda job: env(GITHUB_SHA=job.commit({".github/ci-agent.yaml": "version: 1"}))(job),
+        [".github/ci-agent.yaml is not read", "rename it to .github/ci-agent.yml"],
+    ),
+    "policy that is not there": (env(CI_AGENT_POLICY=".github/ci-agnet.yml"), [".github/ci-agnet.yml is not in "]),
+    "token with a line break inside": (env(GITHUB_TOKEN="ghs_a\nb"), ["GITHUB_TOKEN", "paste the secret again"]),
+    "token outside ASCII": (env(ANTHROPIC_API_KEY="k\u00e9y"), ["ANTHROPIC_API_KEY", "paste the secret again"]),
+    "port out of range": (env(ANTHROPIC_BASE_URL="http://x:99999999"), ["ANTHROPIC_BASE_URL", "Port out of range"]),
+    "workspace missing": (env(GITHUB_WORKSPACE="/nonexistent/x"), ["GITHUB_WORKSPACE /nonexistent/x does not exist"]),
     "policy path leaves the repository": (env(CI_AGENT_POLICY="../x.yml"), ["'../x.yml' leaves the repository"]),
     "scripted without a script": (env(CI_AGENT_MODEL_PROVIDER="scripted"), ["CI_AGENT_SCRIPT is not set"]),
     "keyless without permission": (
@@ -191,3 +204,96 @@ def test_instructions_come_from_the_trusted_commit_and_links_are_passed_over(job
     system = str(api.bodies[0]["system"])
     assert system.count("Trusted words.") == 1
     assert "Hostile words." not in system
+
+
+def test_checkout_cannot_make_git_run_a_program(job: Job, github: FakeGitHub) -> None:
+    program, proof = job.folder / "evil.sh", job.folder / "it-ran"
+    program.write_text(f"#!/bin/sh\ntouch {proof}\n")
+    program.chmod(0o755)
+    for key, value in {
+        "core.repositoryformatversion": "1",
+        "extensions.partialClone": "origin",
+        "remote.origin.promisor": "true",
+        "remote.origin.url": f"ext::{program}",
+        "protocol.ext.allow": "always",
+        "core.fsmonitor": str(program),
+        "core.sshCommand": str(program),
+    }.items():
+        job.git("config", key, value)
+    job.env["GITHUB_SHA"] = "0123456789012345678901234567890123456789"
+    job.payload = mention("@agent hi", author="mallory")
+    assert job.run().code == 0
+    assert not proof.exists()
+
+
+def test_remote_of_another_server_is_not_this_repository(job: Job, github: FakeGitHub) -> None:
+    job.commit({".github/ci-agent.yml": "version: 1\ntasks: {mention: {outsider: answer}}\n"}, branch="other")
+    job.git("update-ref", "refs/remotes/origin/main", "HEAD")
+    job.git("remote", "add", "origin", "https://evil.example/octo/hello")
+    job.env["GITHUB_SHA"] = None
+    job.payload = mention("@agent hi", author="mallory")
+    assert "mallory may not start this" in job.run().stdout
+
+
+def test_remote_of_this_repository_is_trusted(job: Job, github: FakeGitHub) -> None:
+    policy("version: 1\ntrigger: '@helper'\n")(job)
+    job.git("update-ref", "refs/remotes/origin/main", "HEAD")
+    for address in (
+        "https://github.com/octo/hello",
+        "https://x:y@github.com/Octo/Hello.git",
+        "git@github.com:octo/hello.git",
+    ):
+        job.git("config", "remote.origin.url", address)
+        job.env["GITHUB_SHA"] = None
+        assert "does not mention @helper" in job.run().stdout
+
+
+def test_pasted_line_break_at_the_end_of_a_secret_is_taken_off(job: Job, github: FakeGitHub, api: FakeMessages) -> None:
+    job.env |= {"GITHUB_TOKEN": "ghs_test\n", "ANTHROPIC_API_KEY": "key \n"}
+    api.queue(Reply([Text("Here.")]))
+    assert job.run().code == 0
+    assert len(github.writes) == 1
+
+
+def test_runner_file_that_cannot_be_written_costs_a_warning(job: Job, github: FakeGitHub, api: FakeMessages) -> None:
+    job.env |= {"GITHUB_OUTPUT": "/nonexistent/out", "GITHUB_STEP_SUMMARY": "/nonexistent/summary"}
+    api.queue(Reply([Text("Here.")]))
+    done = job.run()
+    assert (done.code, len(github.writes)) == (0, 1)
+    assert done.stderr.count("ci_agent: warning: /nonexistent/") == 2
+
+
+@pytest.mark.parametrize("body", ["<html></html>", "[1, 2]", "{", '[{"id": "x"}]'])
+def test_garbage_in_place_of_the_comments_is_one_line(job: Job, github: FakeGitHub, body: str) -> None:
+    github.fault(method="GET", path=".*/comments", status=200, body=body, times=9)
+    done = job.run()
+    assert done.code == 2
+    assert "Traceback" not in done.stderr
+    assert "an answer that is not GitHub's" in done.stderr
+
+
+@pytest.mark.parametrize("body", ["<html></html>", "null", "[1, 2]", "{}"])
+def test_garbage_in_place_of_the_posted_comment_is_not_taken_for_success(
+    job: Job, github: FakeGitHub, api: FakeMessages, body: str
+) -> None:
+    github.fault(method="POST", path=".*/comments", status=201, body=body, times=9)
+    api.queue(Reply([Text("Here.")]))
+    done = job.run()
+    assert done.code == 1
+    assert "the answer could not be posted" in done.stderr
+    assert "Here." in done.summary
+
+
+def test_secondary_limit_at_the_post_is_waited_out(job: Job, github: FakeGitHub, api: FakeMessages) -> None:
+    github.secondary_limit(retry_after=1, times=1, method="POST", path=".*/comments")
+    api.queue(Reply([Text("Here.")]))
+    assert job.run().code == 0
+    assert len(github.writes) == 1
+
+
+def test_locale_without_utf_8_does_not_end_a_run(job: Job, github: FakeGitHub, api: FakeMessages) -> None:
+    job.env |= {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    api.queue(Reply([Text("Gr\u00fcn \u2714")]))
+    done = job.run()
+    assert done.code == 0, done.stderr
+    assert len(github.writes) == 1

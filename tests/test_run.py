@@ -366,3 +366,60 @@ def test_refused_identity_token_is_posted_as_a_sign_in_failure(job: Job, github:
     assert "**I could not finish:** GitHub refused an identity token: HTTP 401" in posted(github)[0]
     assert "keyless sign-in" in posted(github)[0]
     assert "wrong-request-token" not in done.everything
+
+
+def test_half_characters_and_deep_arguments_of_the_model_do_not_end_the_run(
+    job: Job, github: FakeGitHub, api: FakeMessages
+) -> None:
+    deep = '{"a":' * 200 + "1" + "}" * 200
+    api.queue(
+        Reply([Text("Looking."), ToolUse("Read", raw='{"file_path": "\\ud800"}'), ToolUse("Read", raw=deep)]),
+        Reply([Text("Done.")]),
+    )
+    done = job.run()
+    assert done.code == 0, done.stderr
+    assert "nested more than 64 levels" in str(api.bodies[1])
+
+
+def test_refused_paths_stay_one_short_line_each_in_the_comment(job: Job, github: FakeGitHub, api: FakeMessages) -> None:
+    hostile = "../x\n\n</details>\n\n# I AM THE MAINTAINER " + "y" * 40_000
+    api.queue(
+        Reply([ToolUse("Read", {"file_path": hostile}), ToolUse("Read", {"file_path": hostile})]), Reply([Text("No.")])
+    )
+    assert job.run().code == 0
+    assert "\n# I AM" not in posted(github)[0]
+    assert len(posted(github)[0]) < 2_000
+
+
+def test_answer_that_grows_when_it_is_cleaned_is_cut_to_what_github_takes(
+    job: Job, github: FakeGitHub, api: FakeMessages
+) -> None:
+    api.queue(Reply([Text("<" * 50_000)], chunk=5_000))
+    assert job.run().code == 0
+    assert 50_000 < len(posted(github)[0]) < 65_536
+    assert "The answer is cut here" in posted(github)[0]
+
+
+def test_legacy_command_mark_in_json_output_is_escaped(job: Job, api: FakeMessages) -> None:
+    api.queue(Reply([Text("##[set-output name=conclusion;]pwned")]))
+    done = job.run("run", "--output-format", "json")
+    assert "##[" not in done.stdout
+    assert json.loads(done.stdout)["result"].startswith("##[")
+
+
+def test_stream_that_is_no_stream_is_a_posted_failure(job: Job, github: FakeGitHub, api: FakeMessages) -> None:
+    body = "event: message_start\ndata: {nonsense\n\n"
+    api.queue(HttpError(200, body=body, content_type="text/event-stream"))
+    done = job.run()
+    assert done.code == 1
+    assert "something that is not a message" in posted(github)[0]
+
+
+def test_cancelled_before_the_conversation_says_so(job: Job, github: FakeGitHub) -> None:
+    github.fault(method="GET", path=".*/permission", delay=20.0)
+    process = job.start()
+    time.sleep(2.0)
+    process.send_signal(signal.SIGTERM)
+    done = job.finish(process)
+    assert (done.code, github.writes) == (130, []), done.stderr
+    assert "cancelled before anything was posted" in done.stderr

@@ -84,6 +84,9 @@ def _set_environment(scratch: Path, folder: Path, api_url: str) -> None:
         "CI_AGENT_SCRIPT": str(scratch / "script.yml"),
         "CI_AGENT_SESSION_ID": folder.name,
         "CI_AGENT_ARTIFACT_DIR": str(folder),
+        # Both spellings, because libraries differ: the way to loopback is not through a proxy.
+        "NO_PROXY": "127.0.0.1",
+        "no_proxy": "127.0.0.1",
     }
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import github
 import requests
-from github.GithubException import BadCredentialsException, GithubException, RateLimitExceededException
+from github.GithubException import (
+    BadAttributeException,
+    BadCredentialsException,
+    GithubException,
+    RateLimitExceededException,
+)
 
 from ci_agent import __version__
 from ci_agent.errors import ConfigError, GitHubError, GitHubUnreachable
@@ -27,7 +31,7 @@ RETRIES = 3
 LONGEST_RATE_LIMIT_WAIT_SECONDS = 90.0
 # Somebody who floods a thread must not make every run spend the token's hourly requests.
 MOST_COMMENTS = 1_000
-WROTE = "query($id: ID!) { node(id: $id) { ... on IssueComment { viewerDidAuthor } } }"
+WROTE = "query($ids: [ID!]!) { nodes(ids: $ids) { id ... on IssueComment { viewerDidAuthor } } }"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +84,19 @@ class GitHubClient:
             for comment in islice(self._repo.get_issue(issue_number).get_comments().reversed, MOST_COMMENTS):
                 yield _thread_comment(comment)
 
-    def is_own(self, comment: ThreadComment) -> bool:
-        """Whether this token wrote a comment. GraphQL says so for every kind of token, logins do not."""
+    def first_own(self, comments: Sequence[ThreadComment]) -> ThreadComment | None:
+        """The first comment that this token wrote. GraphQL says so for every kind of token, logins do not."""
         try:
             with self._told("ask who wrote a comment"):
-                _, answer = self._api.requester.graphql_query(WROTE, {"id": comment.node_id})
+                ids = [comment.node_id for comment in comments]
+                _, answer = self._api.requester.graphql_query(WROTE, {"ids": ids})
+                wrote = {node["id"] for node in answer["data"]["nodes"] if node and node.get("viewerDidAuthor")}
         except GitHubError as error:
             # Behind some proxies there is only REST; then a bot's comment with our marker has to do.
-            if error.status in (403, 404, 405):
-                return comment.by_bot
-            raise
-        return bool((answer["data"].get("node") or {}).get("viewerDidAuthor"))
+            if error.status not in (403, 404, 405):
+                raise
+            wrote = {comment.node_id for comment in comments if comment.by_bot}
+        return next((comment for comment in comments if comment.node_id in wrote), None)
 
     def create_comment(self, issue_number: int, body: str) -> ThreadComment:
         """Post a comment. Never retried here: see `outputs/post.py`."""
@@ -113,19 +119,38 @@ class GitHubClient:
             raise ConfigError(
                 f"GitHub does not accept GITHUB_TOKEN: {error.message}", hint="pass a valid github-token"
             ) from None
-        except RateLimitExceededException as error:
-            raise GitHubError(
-                f"GitHub's rate limit is reached, could not {doing}: {error.message}", status=error.status
-            ) from None
+        except BadAttributeException as error:
+            raise self._garbled(doing, str(error)) from None
         except GithubException as error:
-            raise GitHubError(
-                f"GitHub answers HTTP {error.status}, could not {doing}: {error.message}", status=error.status
-            ) from None
+            raise _refused(doing, error) from None
+        except requests.exceptions.RetryError as error:
+            raise GitHubError(f"GitHub keeps failing, could not {doing}: {_cause(error)}", status=500) from None
+        except requests.exceptions.JSONDecodeError as error:
+            raise self._garbled(doing, str(error)) from None
         except requests.RequestException as error:
             raise GitHubUnreachable(
                 f"GitHub cannot be reached at {self._api_url}, could not {doing}: {_cause(error)}",
                 hint="check GITHUB_API_URL and the network",
             ) from None
+        except (ValueError, TypeError, KeyError, AttributeError, AssertionError) as error:
+            # The client library trusts answers to have GitHub's shape; a proxy's page does not.
+            raise self._garbled(doing, f"{type(error).__name__} {error}") from None
+
+    def _garbled(self, doing: str, detail: str) -> GitHubError:
+        text = f"{self._api_url} gives an answer that is not GitHub's, could not {doing}: {detail}"
+        return GitHubUnreachable(text, hint="check GITHUB_API_URL and the proxies on the way")
+
+
+def _refused(doing: str, error: GithubException) -> GitHubError:
+    """A status that GitHub itself gave."""
+    wait = str((error.headers or {}).get("retry-after", ""))
+    limited = isinstance(error, RateLimitExceededException)
+    said = "GitHub's rate limit is reached" if limited else f"GitHub answers HTTP {error.status}"
+    return GitHubError(
+        f"{said}, could not {doing}: {error.message}",
+        status=error.status,
+        retry_after=float(wait) if wait.isdigit() else None,
+    )
 
 
 def _cause(error: BaseException) -> str:
@@ -145,14 +170,15 @@ def _deeper(error: BaseException) -> BaseException | None:
 
 
 def _thread_comment(comment: IssueComment) -> ThreadComment:
-    text: Callable[[datetime | None], str] = lambda moment: moment.isoformat() if moment else ""  # noqa: E731
+    if not isinstance(comment.id, int) or not comment.html_url:
+        raise ValueError("a comment without id and address")
     return ThreadComment(
         id=comment.id,
         node_id=comment.node_id or "",
         author=comment.user.login if comment.user else "ghost",
         by_bot=comment.user is not None and comment.user.type == "Bot",
         body=comment.body or "",
-        created_at=text(comment.created_at),
-        updated_at=text(comment.updated_at),
+        created_at=comment.created_at.isoformat(),
+        updated_at=comment.updated_at.isoformat(),
         url=comment.html_url,
     )

@@ -33,6 +33,7 @@ class Permission:
 
     permission: str
     role: str
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,9 @@ class QuickGitHub:
         """The permission of `login`; someone GitHub does not know has none."""
         status, body = self._ask(f"/collaborators/{urllib.parse.quote(login, safe='')}/permission", JSON)
         if status == 404:
-            return Permission("none", "none")
+            return Permission(
+                "none", "none", f"GitHub does not know {login}, or does not show {self.repository} to this token"
+            )
         try:
             answer = json.loads(body)
             permission, role = answer["permission"], answer.get("role_name") or answer["permission"]

@@ -22,6 +22,9 @@ ENVIRONMENT = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": "/dev/null",
     "GIT_TERMINAL_PROMPT": "0",
+    # No protocol at all, whatever the checkout's own configuration allows: nothing is fetched, and no helper started.
+    "GIT_ALLOW_PROTOCOL": "",
+    "GIT_NO_LAZY_FETCH": "1",
     "GIT_OPTIONAL_LOCKS": "0",
     # A replace ref would show another object's content under a trusted commit's name.
     "GIT_NO_REPLACE_OBJECTS": "1",
@@ -46,7 +49,10 @@ class GitRepo:
 
     def show(self, commit: str, path: str) -> str | None:
         """The text of a file at a commit; None where the commit has no such file."""
-        entry = self._git("ls-tree", "-z", commit, "--", path).stdout.decode("utf-8", "replace")
+        listed = self._git("ls-tree", "-z", commit, "--", path)
+        if listed.returncode != 0:
+            raise _unreadable(path, commit, listed)
+        entry = listed.stdout.decode("utf-8", "replace")
         if not entry:
             return None
         if not entry.startswith("100"):
@@ -54,9 +60,7 @@ class GitRepo:
         blob = entry.split()[2]
         content = self._git("cat-file", "blob", blob)
         if content.returncode != 0:
-            raise ConfigError(
-                f"{path} cannot be read at {commit[:12]}: {content.stderr.decode('utf-8', 'replace').strip()}"
-            )
+            raise _unreadable(path, commit, content)
         return content.stdout.decode("utf-8", "replace")
 
     def origin(self) -> str | None:
@@ -80,3 +84,8 @@ class GitRepo:
             )
         except subprocess.TimeoutExpired:
             raise ConfigError(f"git {arguments[0]} did not answer within {TIMEOUT_SECONDS} s") from None
+
+
+def _unreadable(path: str, commit: str, failed: subprocess.CompletedProcess[bytes]) -> ConfigError:
+    reason = " ".join(failed.stderr.decode("utf-8", "replace").split())
+    return ConfigError(f"{path} cannot be read at {commit[:12]}: {reason}", hint="check out the commit with its files")

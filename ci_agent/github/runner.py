@@ -12,8 +12,8 @@ from typing import TextIO
 __all__ = ["Console", "annotation", "append_summary", "write_outputs"]
 
 SUMMARY_LIMIT_BYTES = 1024 * 1024
-# The runner obeys lines that start with `::` (or hold `##[`); text of strangers must never make one. What ends a line is
-# the runner's to say, so everything that ends one anywhere counts.
+# The runner obeys lines that start with `::` (or hold `##[`); text of strangers must never make one. What ends a line
+# is the runner's to say, so everything that ends one anywhere counts.
 COMMAND = re.compile("(^|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])([^\\S\n\r]*)::|##\\[")
 
 

@@ -10,11 +10,13 @@ from ci_agent.models.base import BlockDone, Finished, ModelEvent, Started, TextD
 from ci_agent.types.messages import (
     AssistantBlock,
     JsonObject,
+    JsonValue,
     OpaqueBlock,
     TextBlock,
     ThinkingBlock,
     ToolUseBlock,
     Usage,
+    whole,
 )
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from anthropic.types import Usage as ApiUsage
 
 __all__ = ["Accumulator"]
+
+DEEPEST = 64
 
 
 class Accumulator:
@@ -88,10 +92,10 @@ class Accumulator:
         start, text = self._open.pop(index), "".join(self._pieces.pop(index))
         match start["type"]:
             case "text":
-                return TextBlock(str(start["text"]) + text)
+                return TextBlock(whole(str(start["text"]) + text))
             case "thinking":
                 signature = self._signature.pop(index, "") or str(start.get("signature", ""))
-                return ThinkingBlock(str(start["thinking"]) + text, signature)
+                return ThinkingBlock(whole(str(start["thinking"]) + text), signature)
             case "tool_use":
                 return _tool_use(start, text)
             case _:
@@ -100,14 +104,30 @@ class Accumulator:
 
 def _tool_use(start: JsonObject, text: str) -> ToolUseBlock:
     """A call; arguments that are not a JSON object are told to the model, not guessed at."""
-    id_, name = str(start["id"]), str(start["name"])
+    id_, name = whole(str(start["id"])), whole(str(start["name"]))
     try:
         value = json.loads(text) if text.strip() else start.get("input") or {}
-    except ValueError as error:
+        checked = _plain(value, DEEPEST)
+    except (ValueError, RecursionError) as error:
         return ToolUseBlock(id_, name, {}, error=f"the arguments are not valid JSON: {error}")
-    if not isinstance(value, dict):
+    if not isinstance(checked, dict):
         return ToolUseBlock(id_, name, {}, error="the arguments must be a JSON object")
-    return ToolUseBlock(id_, name, value)
+    return ToolUseBlock(id_, name, checked)
+
+
+def _plain(value: JsonValue, deepest: int) -> JsonValue:
+    """JSON that can be written out again: not too deep, and without half characters."""
+    if deepest == 0:
+        raise ValueError(f"nested more than {DEEPEST} levels deep")
+    match value:
+        case str():
+            return whole(value)
+        case list():
+            return [_plain(item, deepest - 1) for item in value]
+        case dict():
+            return {whole(key): _plain(item, deepest - 1) for key, item in value.items()}
+        case _:
+            return value
 
 
 def _usage(reported: ApiUsage | MessageDeltaUsage, before: Usage) -> Usage:

@@ -79,6 +79,11 @@ class AnthropicModel:
         except (anthropic.AnthropicError, httpx2.HTTPError, NoIdentityToken) as error:
             yield _failure(error, accumulator)
             return
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            # The SDK and the accumulator trust events to have the API's shape; a broken proxy's do not.
+            text = f"the API sent something that is not a message: {type(error).__name__} {error}"
+            yield Failed(FailureKind.INTERRUPTED, text, usage=accumulator.usage)
+            return
         if not accumulator.finished:
             yield Failed(FailureKind.INTERRUPTED, "the stream ended before the message did", usage=accumulator.usage)
 

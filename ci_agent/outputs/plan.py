@@ -30,7 +30,7 @@ def make_plan(
     for output in proposed:
         cap = grant.outputs.get(output.kind, 0)
         # Redacted before and after: cleaning can join what hidden characters kept apart.
-        body = redact(sanitise(redact(output.body)))
+        body = _fitted(redact(output.body), lambda text: redact(sanitise(text)))
         if used[output.kind] >= cap:
             reason = f"the profile {grant.profile} allows {cap}"
             dropped.append(Dropped(output.kind, reason))
@@ -38,5 +38,13 @@ def make_plan(
             dropped.append(Dropped(output.kind, "nothing is left of it after cleaning"))
         else:
             used[output.kind] += 1
-            outputs.append(Comment(body if len(body) <= LONGEST_BODY else body[:LONGEST_BODY] + CUT))
+            outputs.append(Comment(body))
     return Plan(tuple(outputs), tuple(dropped))
+
+
+def _fitted(text: str, clean: Callable[[str], str]) -> str:
+    """Clean text that GitHub takes. It is cut before it is cleaned: a cut through clean text could open it again."""
+    limit = LONGEST_BODY
+    while len(body := clean(text[:limit])) > LONGEST_BODY:
+        limit = int(limit * 0.9 * LONGEST_BODY / len(body))
+    return body if limit >= len(text) else body + CUT

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import assert_never
 
 from ci_agent.types.messages import ToolResultBlock
@@ -12,28 +13,32 @@ __all__ = ["describe"]
 WIDTH = 100
 
 
-def describe(notice: Notice) -> list[str]:
-    """Lines to show."""
+def describe(notice: Notice, redact: Callable[[str], str]) -> list[str]:
+    """Lines to show. Redacted before they are shortened: half a secret would not be recognised."""
+
+    def short(text: str) -> str:
+        return _short(redact(text))
+
     match notice:
         case ModelCalled(turn, model):
             return [f"turn {turn}: asking {model}"]
         case AssistantSaid(message):
-            return [f"  says: {_short(message.text)}"] if message.text else []
+            return [f"  says: {short(message.text)}"] if message.text else []
         case Decided(call, decision):
             verdict = "calls" if decision.allowed else "is refused"
             why = "" if decision.allowed else f": {decision.reason}"
-            return [f"  {verdict} {call.name} {_short(' '.join(f'{k}={v}' for k, v in call.input.items()))}{why}"]
+            return [f"  {verdict} {call.name} {short(' '.join(f'{k}={v}' for k, v in call.input.items()))}{why}"]
         case ToolsAnswered(results):
-            return [f"  gets {_size(result)}" for result in results]
+            return [f"  gets {_size(result, short)}" for result in results]
         case Terminal(reason, detail):
             return [f"ended: {reason.value}{f' ({detail})' if detail else ''}"]
         case _:
             assert_never(notice)
 
 
-def _size(result: ToolResultBlock) -> str:
+def _size(result: ToolResultBlock, short: Callable[[str], str]) -> str:
     if result.is_error:
-        return f"an error: {_short(result.content)}"
+        return f"an error: {short(result.content)}"
     count = len(result.content.splitlines())
     return f"{count} line{'' if count == 1 else 's'}"
 

@@ -118,6 +118,12 @@ def _check_profile(policy: Policy, name: str, profile: ProfileSection) -> Iterat
             return
         seen.add(parent)
         parent = policy.profiles[parent].extends
+    tools, outputs = _resolve(policy, name)
+    if tools and not outputs:
+        yield (
+            ("profiles", name),
+            f'profile "{name}" has tools but no outputs, so it could never answer: add outputs or extends',
+        )
 
 
 def _resolve(policy: Policy, name: str) -> tuple[tuple[str, ...], Mapping[OutputKind, int]]:

@@ -59,6 +59,10 @@ def _read_yaml(text: str, name: str) -> tuple[object, dict[Location, int]]:
 def _number(node: yaml.Node, location: Location, lines: dict[Location, int], name: str) -> None:
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
+            if key.tag != "tag:yaml.org,2002:str":
+                raise PolicyError(
+                    f"{name}:{key.start_mark.line + 1}: a key must be plain text, put it in quotes: {key.value!r}"
+                )
             here = (*location, str(key.value))
             if here in lines:
                 raise PolicyError(
@@ -70,6 +74,20 @@ def _number(node: yaml.Node, location: Location, lines: dict[Location, int], nam
         for index, item in enumerate(node.value):
             lines[*location, index] = item.start_mark.line + 1
             _number(item, (*location, index), lines, name)
+    else:
+        _check_scalar(node, name)
+
+
+def _check_scalar(node: yaml.Node, name: str) -> None:
+    """A value that YAML takes for a date or a number must be one."""
+    try:
+        yaml.SafeLoader("").construct_object(node)
+    except (ValueError, AttributeError, OverflowError, yaml.YAMLError) as error:
+        problem = getattr(error, "problem", None) or error
+        line = node.start_mark.line + 1 if node.start_mark else 1
+        raise PolicyError(
+            f"{name}:{line}: {str(node.value)[:60]!r} cannot be read: {problem}; put it in quotes"
+        ) from None
 
 
 def _line(lines: dict[Location, int], location: Iterable[int | str]) -> int:

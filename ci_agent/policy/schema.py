@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from ci_agent.types.outputs import OutputKind
 from ci_agent.types.tasks import TaskKind, Tier
@@ -19,6 +19,11 @@ __all__ = [
 
 ModelName = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@/-]*$")]
 Effort = Literal["low", "medium", "high", "xhigh", "max"]
+
+
+def _plain_number(value: object) -> object:
+    """YAML's `true` and `1.0` compare equal to 1, and are not what was meant."""
+    return value if type(value) is int else str(value)
 
 
 class Section(BaseModel):
@@ -106,7 +111,7 @@ class ScheduleSection(Section):
 class Policy(Section):
     """`.github/ci-agent.yml`."""
 
-    version: Literal[1]
+    version: Annotated[Literal[1], BeforeValidator(_plain_number)]
     trigger: str = Field("@agent", min_length=2, max_length=40, pattern=r"^[@/][A-Za-z0-9][A-Za-z0-9-]*$")
     model: ModelSection = ModelSection()
     budget: BudgetSection = BudgetSection()

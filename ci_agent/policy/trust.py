@@ -34,5 +34,7 @@ def judge(actor: Actor, bots: Sequence[str], ask: QuickGitHub, *, is_public: boo
     # GitHub answers "read" for everybody in a public repository; only a collaborator was given it.
     if tier is Tier.READER and is_public and not ask.is_collaborator(actor.login):
         return Trust(actor.login, Tier.OUTSIDER, "GitHub knows no collaborator of this name")
+    if answer.note:
+        return Trust(actor.login, tier, answer.note)
     said = answer.role if answer.role == answer.permission else f"{answer.permission} (role {answer.role})"
     return Trust(actor.login, tier, f"GitHub gives permission {said}")

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ci_agent.errors import ConfigError
+from ci_agent.errors import CiAgentError, ConfigError
+from ci_agent.types.messages import whole
 
 __all__ = ["ArtifactStore", "cleaned"]
 
@@ -18,7 +19,7 @@ def cleaned(value: object, redact: Callable[[str], str]) -> Json:
     """Plain JSON data with every string, keys too, redacted."""
     match value:
         case str():
-            return redact(value)
+            return whole(redact(value))
         case bool() | int() | float() | None:
             return value
         case Mapping():
@@ -57,11 +58,17 @@ class ArtifactStore:
     def append(self, name: str, record: Mapping[str, object]) -> dict[str, object]:
         """One more line, on disk at once, so that a killed run leaves what it did. Gives the redacted record."""
         clean = {self.redact(key): cleaned(value, self.redact) for key, value in record.items()}
-        with self.path(name).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(clean, ensure_ascii=False) + "\n")
+        self._write(name, json.dumps(clean, ensure_ascii=False) + "\n", mode="a")
         return dict(clean)
 
     def write_json(self, name: str, record: Mapping[str, object]) -> None:
         """A whole file."""
         text = json.dumps(cleaned(record, self.redact), ensure_ascii=False, indent=2)
-        self.path(name).write_text(text + "\n", encoding="utf-8")
+        self._write(name, text + "\n", mode="w")
+
+    def _write(self, name: str, text: str, mode: str) -> None:
+        try:
+            with self.path(name).open(mode, encoding="utf-8") as file:
+                file.write(text)
+        except OSError as error:
+            raise CiAgentError(f"{self.path(name)} cannot be written: {error.strerror}") from None

@@ -20,6 +20,7 @@ from ci_agent.types.tools import ToolContext, ToolResult
 __all__ = ["Executor"]
 
 SECONDS_PER_CALL = 120.0
+MOST_SIDE_BY_SIDE = 8
 PATH_ARGUMENTS = ("file_path", "path")
 
 
@@ -30,6 +31,7 @@ class Executor:
         self._grant = grant
         self._context = context
         self._redact = redact
+        self._side_by_side = asyncio.Semaphore(MOST_SIDE_BY_SIDE)
 
     def decide(self, call: ToolUseBlock) -> Decision:
         """Whether a call may run."""
@@ -53,13 +55,17 @@ class Executor:
     async def run(self, calls: Sequence[tuple[ToolUseBlock, Decision]]) -> tuple[ToolResultBlock, ...]:
         """The results of one message's calls, side by side where every tool allows it."""
         if all(TOOLS[call.name].parallel for call, decision in calls if decision.allowed):
-            results = await asyncio.gather(*(self._one(call, decision) for call, decision in calls))
+            results = await asyncio.gather(*(self._in_turn(call, decision) for call, decision in calls))
         else:
             results = [await self._one(call, decision) for call, decision in calls]
         return tuple(
             ToolResultBlock(call.id, self._redact(result.content), result.is_error)
             for (call, _), result in zip(calls, results, strict=True)
         )
+
+    async def _in_turn(self, call: ToolUseBlock, decision: Decision) -> ToolResult:
+        async with self._side_by_side:
+            return await self._one(call, decision)
 
     async def _one(self, call: ToolUseBlock, decision: Decision) -> ToolResult:
         if call.error:

@@ -18,10 +18,16 @@ __all__ = [
     "ToolSpec",
     "ToolUseBlock",
     "Usage",
+    "whole",
 ]
 
 JsonValue = bool | int | float | str | None | list["JsonValue"] | dict[str, "JsonValue"]
 JsonObject = dict[str, JsonValue]
+
+
+def whole(text: str) -> str:
+    """Text without half characters (lone surrogates), which no file and no request can carry."""
+    return text.encode("utf-8", "replace").decode()
 
 
 @dataclass(frozen=True, slots=True)

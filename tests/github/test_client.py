@@ -77,11 +77,11 @@ def test_broken_connection_names_the_address_and_the_reason(client: GitHubClient
 @responses.activate
 def test_author_is_asked_by_graphql_and_a_bot_has_to_do_where_there_is_none(client: GitHubClient) -> None:
     responses.get(COMMENTS, json=[raw(1)])
-    comment = next(client.newest_comments(1))
+    comments = list(client.newest_comments(1))
     graphql = f"{API}/graphql"
-    responses.post(graphql, json={"data": {"node": {"viewerDidAuthor": False}}})
-    assert not client.is_own(comment)
-    responses.replace(responses.POST, graphql, json={"data": {"node": {"viewerDidAuthor": True}}})
-    assert client.is_own(comment)
+    responses.post(graphql, json={"data": {"nodes": [{"id": "IC_1", "viewerDidAuthor": False}]}})
+    assert client.first_own(comments) is None
+    responses.replace(responses.POST, graphql, json={"data": {"nodes": [{"id": "IC_1", "viewerDidAuthor": True}]}})
+    assert client.first_own(comments) == comments[0]
     responses.replace(responses.POST, graphql, status=404, json={"message": "Not Found"})
-    assert client.is_own(comment)
+    assert client.first_own(comments) == comments[0]
