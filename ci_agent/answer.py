@@ -225,9 +225,9 @@ def _deliver(
 ) -> Result:
     """Plan, write the files, post, and say what became of it."""
     terminal, target = ended.terminal, case.task.target
-    sanitise = Sanitiser(frozenset({_host(settings.server_url)}))
+    sanitise = Sanitiser(frozenset({_host(settings.server_url)}), target.repository)
     plan = make_plan([Comment(explain(terminal))], case.grant, sanitise, outside.redact)
-    safe = [_one_line(sanitise(outside.redact(denial))) for denial in _denials(engine)]
+    safe = [sanitise.line(_short(outside.redact(denial))) for denial in _denials(engine)]
     dropped = tuple(f"{drop.kind.value} not posted: {drop.reason}" for drop in plan.dropped)
     facts = RunFacts(case.grant.model, _run_url(settings), safe, (*notes, *dropped, *_unpriced(terminal)))
     posted, problem = None, "".join(f"nothing was posted: {note}" for note in dropped if not plan.outputs)
@@ -257,10 +257,8 @@ def _denials(engine: Engine) -> list[str]:
     return [f"{denial['tool_name']}: {denial['reason']}" for denial in engine.recorder.denials]
 
 
-def _one_line(text: str) -> str:
-    """A note is one short line, whatever the model wrote into it."""
-    line = " ".join(text.split())
-    return line if len(line) <= LONGEST_NOTE else f"{line[:LONGEST_NOTE]}…"
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST_NOTE else f"{text[:LONGEST_NOTE]}…"
 
 
 def _unpriced(terminal: Terminal) -> list[str]:

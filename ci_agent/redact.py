@@ -23,11 +23,13 @@ TOKEN_SHAPES = re.compile(
     | npm_[A-Za-z0-9]{30,}
     | pypi-[A-Za-z0-9_-]{30,}
     | glpat-[A-Za-z0-9_-]{20,}
-    | eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}   # JSON web tokens
     | -----BEGIN\ [A-Z ]*PRIVATE\ KEY-----[\s\S]*?(?:-----END\ [A-Z ]*PRIVATE\ KEY-----|\Z)
     """,
     re.VERBOSE,
 )
+# A web token is looked for part by part: one expression for all of it would try again at each of many `eyJ`.
+DOTTED = re.compile(r"[A-Za-z0-9_.-]++")
+SHORTEST_PART = 10
 
 
 class Redactor:
@@ -43,7 +45,25 @@ class Redactor:
         """The text without secrets."""
         if self._exact is not None:
             text = self._exact.sub(MARK, text)
-        return TOKEN_SHAPES.sub(MARK, text)
+        return DOTTED.sub(lambda match: _without_web_tokens(match[0]), TOKEN_SHAPES.sub(MARK, text))
+
+
+def _without_web_tokens(text: str) -> str:
+    """Dotted words without JSON web tokens: two parts that start as JSON objects do, and a signature."""
+    if ".eyJ" not in text:
+        return text
+    parts, kept, index = text.split("."), list[str](), 0
+    while index < len(parts):
+        head, found, rest = parts[index].partition("eyJ")
+        body, signature = (*parts[index + 1 : index + 3], "", "")[:2]
+        is_token = found and len(rest) >= SHORTEST_PART and body.startswith("eyJ")
+        if is_token and len(body) >= SHORTEST_PART + 3 and len(signature) >= SHORTEST_PART:
+            kept.append(head + MARK)
+            index += 3
+        else:
+            kept.append(parts[index])
+            index += 1
+    return ".".join(kept)
 
 
 def _forms(secret: str) -> Iterator[str]:
@@ -51,10 +71,10 @@ def _forms(secret: str) -> Iterator[str]:
     value = secret.strip()
     if len(value) < SHORTEST_SECRET:
         return
-    raw = value.encode()
+    raw = value.encode("utf-8", "surrogatepass")
     yield value
     yield value[::-1]
-    yield urllib.parse.quote(value, safe="")
+    yield urllib.parse.quote(raw, safe="")
     yield raw.hex()
     yield base64.b32encode(raw).decode().rstrip("=")
     yield from _base64_cores(raw)

@@ -90,7 +90,7 @@ class Settings(BaseSettings):
 
     event_name: str = Field("", validation_alias="GITHUB_EVENT_NAME")
     event_path: Path | None = Field(None, validation_alias="GITHUB_EVENT_PATH")
-    repository: str = Field("", validation_alias="GITHUB_REPOSITORY")
+    repository: str = Field("", validation_alias="GITHUB_REPOSITORY", pattern=r"^([A-Za-z0-9._-]+/[A-Za-z0-9._-]+)?$")
     workspace: Path = Field(Path(), validation_alias="GITHUB_WORKSPACE")
     api_url: HttpAddress = Field("https://api.github.com", validation_alias="GITHUB_API_URL")
     server_url: HttpAddress = Field("https://github.com", validation_alias="GITHUB_SERVER_URL")

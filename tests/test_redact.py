@@ -1,6 +1,7 @@
 """Secrets leave in no usual form."""
 
 import base64
+import time
 import urllib.parse
 
 import pytest
@@ -57,3 +58,35 @@ def test_ordinary_words_and_short_values_stay() -> None:
 @given(st.text(), st.text())
 def test_secret_never_survives_wherever_it_stands(before: str, after: str) -> None:
     assert SECRET not in redact(before + SECRET + after)
+
+
+def seconds(text: str) -> float:
+    """The best of three, so that a pause of the machine does not count."""
+    times = []
+    for _ in range(3):
+        start = time.process_time()
+        redact(text)
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "eyJ", "eyJ.", "eyJaaaaaaaaaa.", "eyJaaaaaaaaaa.eyJaaaaaaaaaa.", "a.", "-----BEGIN X PRIVATE KEY-----",
+        "-----BEGIN PRIVATE KEY", "-----END ", "-", "ghp_", "ghp_a", "github_pat_", "sk-ant-", "AKIA", "xoxb-", "npm_",
+        "pypi-", "glpat-", "-----BEGIN ",
+    ],
+)  # fmt: skip
+def test_time_grows_with_the_text_only(unit: str) -> None:
+    short, long = (seconds(unit * (size // len(unit))) for size in (15_000, 60_000))
+    assert long < 8 * short + 0.5
+
+
+def test_web_token_is_redacted_inside_dotted_words() -> None:
+    token = "eyJ" + "a" * 10 + ".eyJ" + "b" * 10 + "." + "c" * 10
+    assert Redactor()(f"x.y_{token}.z eyJ.eyJ.short") == "x.y_[redacted].z eyJ.eyJ.short"
+
+
+def test_secret_that_is_no_unicode_is_no_crash() -> None:
+    assert Redactor(["secret\udcff"])("a secret\udcff b") == "a [redacted] b"

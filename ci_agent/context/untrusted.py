@@ -6,13 +6,16 @@ import re
 import secrets
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 
 __all__ = ["Wrapper", "make_visible"]
 
 # Tags are how the wrapping speaks; a look-alike inside untrusted text must not close or open one.
-TAG = re.compile(r"<(\s*/?\s*untrusted)", re.IGNORECASE)
+TAG = re.compile(r"<(\s*+(?:/\s*+)?untrusted)", re.IGNORECASE)
 HTML_COMMENT = re.compile(r"<!--(.*?)(?:-->|\Z)", re.DOTALL)
-KEPT_CONTROLS = frozenset("\n\t")
+UNUSUAL = re.compile(r"[^\x20-\x7e\n\t]")
+# Normalising sorts the marks on one letter, in time that grows with their number squared.
+MOST_MARKS = 30
 # They only choose between a coloured and a plain picture, so they go without a trace.
 EMOJI_SELECTORS = re.compile("[\ufe00-\ufe0f]")
 
@@ -38,16 +41,28 @@ class Wrapper:
 
 def make_visible(text: str) -> str:
     """Normalised text in which nothing hides: no HTML comments, no invisible or direction-changing characters."""
-    normal = unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))
+    plain = EMOJI_SELECTORS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    normal = unicodedata.normalize("NFC", _part_marks(plain))
     shown = HTML_COMMENT.sub(lambda match: f"[hidden HTML comment: {match.group(1).strip()}]", normal)
-    shown = EMOJI_SELECTORS.sub("", shown)
-    return "".join(_visible(character) for character in shown)
+    return UNUSUAL.sub(lambda match: _visible(match[0]), shown)
 
 
+def _part_marks(text: str) -> str:
+    """The text with a grapheme joiner, which is shown, wherever too many marks stand on one letter."""
+    if text.isascii():
+        return text
+    parts, start, marks = list[str](), 0, 0
+    for index, character in enumerate(text):
+        marks = marks + 1 if unicodedata.combining(character) else 0
+        if marks > MOST_MARKS:
+            parts.append(text[start:index])
+            start, marks = index, 1
+    return "\u034f".join([*parts, text[start:]])
+
+
+@lru_cache(maxsize=4_096)
 def _visible(character: str) -> str:
-    if character in KEPT_CONTROLS or not _hides(character):
-        return character
-    return f"[U+{ord(character):04X}]"
+    return f"[U+{ord(character):04X}]" if _hides(character) else character
 
 
 def _hides(character: str) -> bool:

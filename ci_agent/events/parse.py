@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+import stat
+from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, ValidationError
+from pydantic import AfterValidator, BaseModel, PositiveInt, ValidationError
 
 from ci_agent.errors import EventError
 from ci_agent.types.events import Actor, Event, IssueCommentEvent, OtherEvent
@@ -25,37 +30,78 @@ KNOWN_EVENTS = frozenset({
 })  # fmt: skip
 
 
+# Lone halves of surrogate pairs: JSON can spell them, nothing can write them.
+SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def _shaped(pattern: str, what: str) -> AfterValidator:
+    """Refuses text that is not of the pattern, without repeating it: it may hold anything."""
+    expression: Callable[[str], object] = re.compile(pattern, re.ASCII | re.DOTALL).fullmatch
+
+    def check(value: str) -> str:
+        if not expression(value):
+            raise ValueError(f"it is not {what}")
+        return value
+
+    return AfterValidator(check)
+
+
+def _check_time(value: str) -> str:
+    datetime.fromisoformat(value)
+    return value
+
+
+Login = Annotated[str, _shaped(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}(?:\[bot\])?", "a GitHub login")]
+FullName = Annotated[
+    str, _shaped(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}/(?!\.{1,2}$)[A-Za-z0-9_.-]{1,100}", "of the form owner/name")
+]
+Branch = Annotated[
+    str,
+    _shaped(
+        r"(?![-/.])(?!.*(?:\.\.|//|@\{))[^\x00-\x20\x7f~^:?*\[\\\ud800-\udfff]{1,255}(?<![/.])", "a git branch's name"
+    ),
+]
+Url = Annotated[str, _shaped(r"https?://[!-~]{1,2000}", "an http(s) address")]
+Word = Annotated[str, _shaped(r"[a-z_]{1,50}", "an action's name")]
+Timestamp = Annotated[
+    str,
+    _shaped(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)", "an ISO 8601 date and time"),
+    AfterValidator(_check_time),
+]
+Prose = Annotated[str, AfterValidator(lambda value: SURROGATES.sub("\ufffd", value))]
+
+
 class _User(BaseModel):
-    login: str
+    login: Login
     type: str = "User"
 
 
 class _Repository(BaseModel):
-    full_name: str
-    default_branch: str
+    full_name: FullName
+    default_branch: Branch
     private: bool = False
 
 
 class _Comment(BaseModel):
-    id: int
-    body: str | None = ""
+    id: PositiveInt
+    body: Prose | None = ""
     user: _User | None = None
-    html_url: str
-    created_at: str
-    updated_at: str
+    html_url: Url
+    created_at: Timestamp
+    updated_at: Timestamp
 
 
 class _Issue(BaseModel):
-    number: int
-    title: str
-    body: str | None = ""
+    number: PositiveInt
+    title: Prose
+    body: Prose | None = ""
     user: _User | None = None
     locked: bool = False
-    pull_request: dict[str, object] | None = None
+    pull_request: dict[object, object] | None = None
 
 
 class _IssueCommentPayload(BaseModel):
-    action: str
+    action: Word
     issue: _Issue
     comment: _Comment
     repository: _Repository
@@ -67,18 +113,29 @@ def read_payload(path: Path | None) -> dict[str, object]:
     if path is None:
         raise EventError("GITHUB_EVENT_PATH is not set", hint="GitHub Actions sets it; set it to an event's JSON file")
     try:
-        if path.stat().st_size > LARGEST_PAYLOAD_BYTES:
-            raise EventError(f"event file {path} is larger than {LARGEST_PAYLOAD_BYTES} bytes")
-        data = path.read_bytes()
+        mode = path.stat().st_mode
+        # A pipe would be waited for without end; a folder gives the system's own reason below.
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise EventError(
+                f"event file {path} is not a regular file", hint="set GITHUB_EVENT_PATH to an event's JSON file"
+            )
+        with path.open("rb") as file:
+            data = file.read(LARGEST_PAYLOAD_BYTES + 1)
     except OSError as error:
         raise EventError(
             f"event file {path} cannot be read: {error.strerror}",
             hint="set GITHUB_EVENT_PATH to an event's JSON file",
         ) from None
+    if len(data) > LARGEST_PAYLOAD_BYTES:
+        raise EventError(f"event file {path} is larger than {LARGEST_PAYLOAD_BYTES} bytes")
+    return _read_object(path, data)
+
+
+def _read_object(path: Path, data: bytes) -> dict[str, object]:
     if not data.strip():
         raise EventError(f"event file {path} is empty", hint="it must hold the event's JSON payload")
     try:
-        payload = json.loads(data)
+        payload = json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise EventError(
             f"event file {path} is not JSON: {error}", hint="it must hold the event's JSON payload"

@@ -34,8 +34,9 @@ class PathPolicy:
             raise PathRefused("a path cannot hold a NUL character")
         try:
             real = Path(os.path.realpath(self._root / path))
-        except OSError as error:
-            raise PathRefused(f"{path} cannot be resolved: {error.strerror}") from None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or "it holds characters that no path can hold"
+            raise PathRefused(f"the path cannot be resolved: {reason}") from None
         if reason := self._refusal(real):
             raise PathRefused(f"{path} {reason}")
         return real

@@ -20,15 +20,51 @@ LONGEST_LINE = 500
 def find(root: str, start: str, pattern: str) -> Iterator[str]:
     """Regular files below `start`, in order, whose path matches; links are not followed."""
     expression = re.compile(pattern) if pattern else None
-    for folder, folders, files in os.walk(start, followlinks=False):
-        folders[:] = sorted(name for name in folders if name.lower() not in SKIPPED_FOLDERS)
-        for name in sorted(files):
+    for path in walk(start):
+        relative = os.path.relpath(path, root).replace(os.sep, "/")
+        seen_from_start = os.path.relpath(path, start).replace(os.sep, "/")
+        if expression is None or expression.fullmatch(seen_from_start) or expression.fullmatch(relative):
+            yield relative
+
+
+def walk(start: str) -> Iterator[str]:
+    """Regular files, a folder's own before those of its folders; what vanishes or cannot be read is passed over.
+
+    `os.walk` calls itself for each level and fails on a tree a thousand folders deep.
+    """
+    waiting = [start]
+    while waiting:
+        folder = waiting.pop()
+        folders = []
+        for name in list_names(folder):
             path = os.path.join(folder, name)  # noqa: PTH118 - this script avoids what it does not need
-            relative = os.path.relpath(path, root).replace(os.sep, "/")
-            seen_from_start = os.path.relpath(path, start).replace(os.sep, "/")
-            wanted = expression is None or expression.fullmatch(seen_from_start) or expression.fullmatch(relative)
-            if wanted and stat.S_ISREG(os.lstat(path).st_mode):
-                yield relative
+            mode = mode_of(path)
+            if stat.S_ISREG(mode):
+                yield path
+            elif stat.S_ISDIR(mode) and name.lower() not in SKIPPED_FOLDERS:
+                folders.append(path)
+        waiting += reversed(folders)
+
+
+def list_names(folder: str) -> list[str]:
+    """The names in a folder, in order; none when it cannot be read."""
+    try:
+        return sorted(os.listdir(folder))  # noqa: PTH208 - as above
+    except OSError:
+        return []
+
+
+def mode_of(path: str) -> int:
+    """What stands at a path, links not followed; 0 when it vanished."""
+    try:
+        return os.lstat(path).st_mode
+    except OSError:
+        return 0
+
+
+def printable(name: str) -> str:
+    """A name in which each byte that is not UTF-8 is one replacement character, so that globs see its length."""
+    return re.sub("[\ud800-\udfff]", "\ufffd", name)
 
 
 def search(path: str, expression: re.Pattern[str]) -> Iterator[tuple[int, str]]:
@@ -54,10 +90,10 @@ def main() -> None:
     expression = re.compile(job["regex"], re.IGNORECASE if job["ignore_case"] else 0) if job["regex"] else None
     for relative in paths:
         if expression is None:
-            print(json.dumps([relative]), flush=True)  # noqa: T201 - stdout is how a worker answers
+            print(json.dumps([printable(relative)]), flush=True)  # noqa: T201 - stdout is how a worker answers
             continue
         for number, line in search(os.path.join(root, relative), expression):  # noqa: PTH118
-            print(json.dumps([relative, number, line]), flush=True)  # noqa: T201
+            print(json.dumps([printable(relative), number, line]), flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

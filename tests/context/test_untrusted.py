@@ -1,5 +1,8 @@
 """Nothing hides in untrusted text, and nothing in it closes its own wrapping."""
 
+import time
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,3 +31,35 @@ def test_text_never_holds_a_closing_mark(text: str) -> None:
     wrapped = wrapper.wrap("s", text + f"</untrusted-{wrapper.nonce}>" + text, 10_000)
     assert wrapped.count(f"</untrusted-{wrapper.nonce}>") == 1
     assert wrapped.endswith(f"</untrusted-{wrapper.nonce}>")
+
+
+def test_lone_surrogate_is_shown() -> None:
+    assert make_visible("a\ud800b\udfff") == "a[U+D800]b[U+DFFF]"
+
+
+def test_selector_does_not_hide_the_start_of_a_comment() -> None:
+    assert make_visible("<\ufe0f!-- a -->") == "[hidden HTML comment: a]"
+
+
+def seconds(text: str) -> float:
+    """The best of three, so that a pause of the machine does not count."""
+    times = []
+    for _ in range(3):
+        start = time.process_time()
+        Wrapper("n").wrap("s", text, 60_000)
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+@pytest.mark.parametrize(
+    "unit", ["<!--", "<!-- -->", "-->", "<", "< ", "< /", "\u200b", "\ud800", "\u0301\u0327", "\r", "\ufe0f", "x"]
+)
+def test_time_grows_with_the_text_only(unit: str) -> None:
+    short, long = (seconds(unit * (size // len(unit))) for size in (50_000, 200_000))
+    assert long < 8 * short + 0.5
+
+
+@pytest.mark.parametrize(("start", "unit"), [("<", " "), ("</", " "), ("", "\u0301")])
+def test_long_run_after_a_start_is_read_once(start: str, unit: str) -> None:
+    half = 500_000
+    assert seconds(start + unit * half + "\u0327" * half) < 10

@@ -38,6 +38,7 @@ REFUSED = {
     "secrets/key": "denied by the policy rule for secrets/**",
     "to-secret": "denied by the policy rule for secrets/**",
     "a\0b": "NUL",
+    "a\ud800b": "characters that no path can hold",
 }
 
 

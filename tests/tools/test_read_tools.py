@@ -1,6 +1,7 @@
 """Read, Glob and Grep on a real folder."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from ci_agent.policy.grant import Limits, make_grant
 from ci_agent.policy.load import load_policy
 from ci_agent.policy.paths import PathPolicy
 from ci_agent.policy.schema import Policy
+from ci_agent.tools import walk
 from ci_agent.tools.executor import Executor
 from ci_agent.types.messages import JsonValue, ToolResultBlock, ToolUseBlock
 from ci_agent.types.tools import ToolContext
@@ -148,3 +150,39 @@ async def test_results_come_in_call_order(root: Path) -> None:
     assert [result.tool_use_id for result in results] == ["t0", "t1", "t2"]
     assert [result.is_error for result in results] == [False, True, False]
     assert results[2].content == "EMPTY.TXT IS EMPTY."
+
+
+async def test_name_that_is_no_unicode_is_shown_with_a_replacement(root: Path) -> None:
+    (root / os.fsdecode(b"f\xff.txt")).write_text("needle\n")
+    assert (await call(root, "Glob", pattern="f*.txt")).content == "f\ufffd.txt"
+    assert (await call(root, "Grep", pattern="needle")).content == "f\ufffd.txt:1:needle"
+    assert (await call(root, "Grep", "Read(f?.txt)", pattern="needle")).content == "No match."
+
+
+def remove(tree: Path) -> None:
+    """Python's own clean-up cannot remove a tree so deep."""
+    subprocess.run(["rm", "-rf", str(tree)], check=True)
+
+
+async def test_tree_deeper_than_the_interpreter_calls_is_walked(root: Path) -> None:
+    folder = os.open(root, os.O_RDONLY)
+    for _ in range(1_200):
+        os.mkdir("d", dir_fd=folder)
+        inner = os.open("d", os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = inner
+    os.close(os.open("deep.txt", os.O_WRONLY | os.O_CREAT, dir_fd=folder))
+    os.close(folder)
+    found = await call(root, "Glob", pattern="deep.txt")
+    remove(root / "d")
+    assert found.content == "d/" * 1_200 + "deep.txt"
+
+
+def test_what_vanishes_or_cannot_be_listed_does_not_end_the_walk(root: Path) -> None:
+    found = walk.walk(str(root / "src"))
+    assert next(found).endswith("app.py")
+    (root / "src" / "deep" / "util.py").unlink()
+    (root / "src" / "deep").rmdir()
+    assert list(found) == []
+    assert walk.mode_of(str(root / "gone")) == 0
+    assert walk.list_names(str(root / "gone")) == []
