@@ -88,7 +88,6 @@ class _Comment(BaseModel):
     user: _User | None = None
     html_url: Url
     created_at: Timestamp
-    updated_at: Timestamp
 
 
 class _Issue(BaseModel):
@@ -96,7 +95,6 @@ class _Issue(BaseModel):
     title: Prose
     body: Prose | None = ""
     user: _User | None = None
-    locked: bool = False
     pull_request: dict[object, object] | None = None
 
 
@@ -185,12 +183,10 @@ def _issue_comment(payload: _IssueCommentPayload, repository: str) -> IssueComme
         comment_body=comment.body or "",
         comment_url=comment.html_url,
         comment_created_at=comment.created_at,
-        comment_updated_at=comment.updated_at,
         issue_number=issue.number,
         issue_title=issue.title,
         issue_body=issue.body or "",
         issue_author=issue.user.login if issue.user else "ghost",
-        issue_locked=issue.locked,
         is_pull_request=issue.pull_request is not None,
     )
 

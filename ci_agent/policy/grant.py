@@ -71,7 +71,6 @@ def make_grant(policy: Policy, profile: str, limits: Limits) -> Grant:
         tools=frozenset(tools),
         outputs=MappingProxyType(dict(outputs)),
         deny=policy.permissions.deny,
-        allow=policy.permissions.allow,
         model=limits.model or policy.model.main,
         effort=limits.effort or policy.model.effort,
         max_turns=min(budget.turns, limits.max_turns or budget.turns),

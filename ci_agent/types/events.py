@@ -29,12 +29,10 @@ class IssueCommentEvent:
     comment_body: str
     comment_url: str
     comment_created_at: str
-    comment_updated_at: str
     issue_number: int
     issue_title: str
     issue_body: str
     issue_author: str
-    issue_locked: bool
     is_pull_request: bool
 
 

@@ -77,7 +77,6 @@ class Grant:
     tools: frozenset[str]
     outputs: Mapping[OutputKind, int]
     deny: tuple[str, ...]
-    allow: tuple[str, ...]
     model: str
     effort: str
     max_turns: int
