@@ -59,13 +59,17 @@ def admit(settings: Settings) -> Case | Ignore:
 
 def limits(settings: Settings) -> Limits:
     """What the workflow's inputs say about a run."""
+    # A script is not the model whose name and price it would borrow.
+    scripted = settings.model_provider is Provider.SCRIPTED
     return Limits(
-        # A script is not the model whose name and price it would borrow.
-        model="scripted" if settings.model_provider is Provider.SCRIPTED else settings.main_model,
+        model="scripted" if scripted else settings.main_model,
         effort=settings.effort.value if settings.effort else "",
         max_turns=settings.max_turns,
         budget_usd=settings.budget_usd,
         minutes=settings.timeout_minutes,
+        budget_tokens=settings.budget_tokens,
+        light_model="scripted" if scripted else settings.light_model,
+        fallback_model="" if scripted else None,
     )
 
 

@@ -110,6 +110,7 @@ class Settings(BaseSettings):
     policy: str = ".github/ci-agent.yml"
     max_turns: int | None = Field(None, ge=1, le=500)
     budget_usd: float | None = Field(None, gt=0)
+    budget_tokens: int | None = Field(None, ge=1_000)
     timeout_minutes: float | None = Field(None, gt=0, le=360)
     mode: Mode = Mode.PUBLISH
     trigger: str = ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ci_agent.policy.rules import parse_rule
-from ci_agent.policy.schema import Policy, ProfileSection
+from ci_agent.policy.schema import BudgetSection, Policy, ProfileSection
 from ci_agent.types.outputs import OutputKind
 from ci_agent.types.tasks import Grant, TaskKind, Tier
 from ci_agent.types.tools import KNOWN_TOOLS
@@ -54,6 +54,10 @@ class Limits:
     max_turns: int | None = None
     budget_usd: float | None = None
     minutes: float | None = None
+    budget_tokens: int | None = None
+    light_model: str = ""
+    # Empty means none; unset, what the policy says.
+    fallback_model: str | None = None
 
 
 def profile_name(policy: Policy, task: TaskKind, tier: Tier) -> str:
@@ -66,6 +70,7 @@ def make_grant(policy: Policy, profile: str, limits: Limits) -> Grant:
     """Everything a run of that profile may do."""
     tools, outputs = _resolve(policy, profile)
     budget = policy.budget
+    tokens = _lower(budget.tokens, limits.budget_tokens)
     return Grant(
         profile=profile,
         tools=frozenset(tools),
@@ -76,7 +81,17 @@ def make_grant(policy: Policy, profile: str, limits: Limits) -> Grant:
         max_turns=min(budget.turns, limits.max_turns or budget.turns),
         budget_usd=min(budget.usd, limits.budget_usd or budget.usd),
         minutes=min(budget.minutes, limits.minutes or budget.minutes),
+        budget_tokens=tokens,
+        # A run is not asked for more than it may use.
+        min_tokens=_lower(budget.min_tokens, tokens) if budget.min_tokens else None,
+        light_model=limits.light_model or policy.model.light,
+        fallback_model=(policy.model.fallback or "") if limits.fallback_model is None else limits.fallback_model,
     )
+
+
+def _lower(first: int | None, second: int | None) -> int | None:
+    """The lower of two limits; the other where one is not set."""
+    return min((limit for limit in (first, second) if limit is not None), default=None)
 
 
 def check_references(policy: Policy) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -92,9 +107,16 @@ def check_references(policy: Policy) -> Iterator[tuple[tuple[str | int, ...], st
         for index, rule in enumerate(getattr(policy.permissions, section)):
             if problem := parse_rule(rule).problem:
                 yield ("permissions", section, index), problem
+    yield from _check_budget(policy.budget)
     for key in ("hooks", "mcp"):
         if getattr(policy, key):
             yield (key,), f'"{key}" is not supported by this version, remove it'
+
+
+def _check_budget(budget: BudgetSection) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    if budget.tokens and budget.min_tokens and budget.min_tokens > budget.tokens:
+        problem = f'"budget.min_tokens" {budget.min_tokens} is more than "budget.tokens" {budget.tokens}'
+        yield ("budget", "min_tokens"), problem
 
 
 def _check_profile(policy: Policy, name: str, profile: ProfileSection) -> Iterator[tuple[tuple[str | int, ...], str]]:

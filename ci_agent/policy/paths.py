@@ -18,8 +18,9 @@ class PathRefused(Exception):
 class PathPolicy:
     """The workspace, with symlinks resolved, without `.git` and without what the policy denies."""
 
-    def __init__(self, root: Path, deny: Sequence[str] = ()) -> None:
+    def __init__(self, root: Path, deny: Sequence[str] = (), also_readable: Path | None = None) -> None:
         self._root = root.resolve()
+        self._also_readable = also_readable.resolve() if also_readable else None
         rules = [parse_rule(text) for text in deny]
         self._denied = [rule.pattern for rule in rules if rule.pattern and any(rule.names(tool) for tool in FILE_TOOLS)]
 
@@ -30,24 +31,37 @@ class PathPolicy:
 
     def resolve(self, path: str) -> Path:
         """The real path of an existing or missing file inside the workspace."""
-        if "\0" in path:
-            raise PathRefused("a path cannot hold a NUL character")
-        try:
-            real = Path(os.path.realpath(self._root / path))
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or "it holds characters that no path can hold"
-            raise PathRefused(f"the path cannot be resolved: {reason}") from None
+        real = self._real(path)
         if reason := self._refusal(real):
             raise PathRefused(f"{path} {reason}")
         return real
+
+    def resolve_readable(self, path: str) -> Path:
+        """As `resolve`, but by its absolute path a file of the folder beside the workspace is fine too."""
+        real = self._real(path)
+        return real if Path(path).is_absolute() and self._is_beside(real) else self.resolve(path)
 
     def may_read(self, path: Path) -> bool:
         """Whether a path that a walk found may be shown; a symlink counts as what it points to."""
         return not self._refusal(Path(os.path.realpath(path)))
 
     def show(self, path: Path) -> str:
-        """The path relative to the workspace."""
-        return path.relative_to(self._root).as_posix()
+        """The path relative to the workspace; of a file beside it, the absolute path."""
+        return path.as_posix() if self._is_beside(path) else path.relative_to(self._root).as_posix()
+
+    def _real(self, path: str) -> Path:
+        if "\0" in path:
+            raise PathRefused("a path cannot hold a NUL character")
+        try:
+            return Path(os.path.realpath(self._root / path))
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or "it holds characters that no path can hold"
+            raise PathRefused(f"the path cannot be resolved: {reason}") from None
+
+    def _is_beside(self, real: Path) -> bool:
+        """Whether a real path is in the folder that may be read too. What is in the workspace is under its rules."""
+        beside = self._also_readable is not None and real.is_relative_to(self._also_readable)
+        return beside and not real.is_relative_to(self._root)
 
     def _refusal(self, real: Path) -> str:
         if not real.is_relative_to(self._root):

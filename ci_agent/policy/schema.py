@@ -47,6 +47,8 @@ class BudgetSection(Section):
     usd: float = Field(2.0, gt=0, le=1000)
     turns: int = Field(40, ge=1, le=500)
     minutes: float = Field(20, gt=0, le=360)
+    tokens: int | None = Field(None, ge=1_000)
+    min_tokens: int | None = Field(None, ge=1_000)
 
 
 class PermissionSection(Section):

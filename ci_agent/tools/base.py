@@ -14,6 +14,9 @@ from ci_agent.types.tools import Effect, ToolContext, ToolResult
 
 __all__ = ["Tool", "tool"]
 
+# How long one call may take, unless the tool says otherwise.
+SECONDS = 120.0
+
 Arguments = TypeVar("Arguments", bound=BaseModel)
 Body = Callable[[Arguments, ToolContext], Awaitable[ToolResult]]
 
@@ -28,22 +31,24 @@ class Tool:
     effect: Effect
     parallel: bool
     run: Callable[[Any, ToolContext], Awaitable[ToolResult]]
+    seconds: float = SECONDS
 
     def spec(self) -> ToolSpec:
         """The tool as the model sees it; the schema is derived from the arguments."""
         schema = self.arguments.model_json_schema(by_alias=True)
-        for noise in ("title", "description"):
-            schema.pop(noise, None)
-        for described in schema["properties"].values():
-            described.pop("title", None)
+        for part in (schema, *schema.get("$defs", {}).values()):
+            for noise in ("title", "description"):
+                part.pop(noise, None)
+            for described in part.get("properties", {}).values():
+                described.pop("title", None)
         return ToolSpec(self.name, self.description, schema)
 
 
-def tool(name: str, *, effect: Effect, parallel: bool) -> Callable[[Body[Arguments]], Tool]:
+def tool(name: str, *, effect: Effect, parallel: bool, seconds: float = SECONDS) -> Callable[[Body[Arguments]], Tool]:
     """Make a tool of a function; its first argument's type is the schema, its docstring the description."""
 
     def decorate(body: Body[Arguments]) -> Tool:
         arguments = get_type_hints(body)["args"]
-        return Tool(name, inspect.getdoc(body) or "", arguments, effect, parallel, body)
+        return Tool(name, inspect.getdoc(body) or "", arguments, effect, parallel, body, seconds)
 
     return decorate

@@ -11,19 +11,22 @@ from pydantic import BaseModel, Field
 
 from ci_agent.policy.paths import PathRefused
 from ci_agent.tools.base import tool
-from ci_agent.types.tools import Effect, ToolContext, ToolResult
+from ci_agent.types.tools import LARGEST_RESULT, Effect, ToolContext, ToolResult
 
-__all__ = ["read"]
+__all__ = ["LONGEST_LINE", "read"]
 
 LONGEST_LINE = 2_000
 LARGEST_FILE_BYTES = 20 * 1024 * 1024
-LARGEST_RESULT = 60_000
+# One page and its last line stay below what is shortened: a page of a kept result must not be kept again.
+LARGEST_PAGE = LARGEST_RESULT - 2 * LONGEST_LINE
 
 
 class ReadFile(BaseModel, extra="forbid"):
     """What to read."""
 
-    file_path: str = Field(description="Path of the file, relative to the repository's root.")
+    file_path: str = Field(
+        description="Path of the file, relative to the repository's root, or as named by a shortened result."
+    )
     offset: int = Field(1, ge=1, description="First line to show, counted from 1.")
     limit: int = Field(2_000, ge=1, le=10_000, description="How many lines to show.")
 
@@ -32,13 +35,20 @@ class ReadFile(BaseModel, extra="forbid"):
 async def read(args: ReadFile, ctx: ToolContext) -> ToolResult:
     """Read a text file of the repository with line numbers. For a long file, give offset and limit."""
     try:
-        path = ctx.paths.resolve(args.file_path)
+        path = ctx.paths.resolve_readable(args.file_path)
     except PathRefused as refusal:
         return ToolResult.error(str(refusal))
     try:
         data = await asyncio.to_thread(_regular_file, path)
     except OSError as error:
         return ToolResult.error(f"{args.file_path} cannot be read: {error.strerror or error}")
+    result = _shown(args, data)
+    if not result.is_error:
+        await asyncio.to_thread(ctx.seen.record, path, data)
+    return result
+
+
+def _shown(args: ReadFile, data: bytes) -> ToolResult:
     if not data:
         return ToolResult(f"{args.file_path} is empty.")
     if b"\0" in data[:8_192]:
@@ -74,8 +84,8 @@ def _numbered(args: ReadFile, text: str) -> ToolResult:
     for number, line in enumerate(lines[args.offset - 1 : args.offset - 1 + args.limit], start=args.offset):
         cut = f" [line cut: {len(line)} characters]" if len(line) > LONGEST_LINE else ""
         shown.append(f"{number:6}\t{line[:LONGEST_LINE]}{cut}")
-        size += len(shown[-1])
-        if size > LARGEST_RESULT:
+        size += len(shown[-1]) + 1
+        if size > LARGEST_PAGE:
             break
     last = args.offset + len(shown) - 1
     if last < len(lines):

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from ci_agent.tools.base import Tool
 from ci_agent.tools.files import read
 from ci_agent.tools.search import glob, grep
+from ci_agent.tools.todo import todo_write
 from ci_agent.types.messages import ToolSpec
 from ci_agent.types.tasks import Grant
 
@@ -20,6 +21,7 @@ TOOLS: Mapping[str, Tool] = MappingProxyType(
             read,
             glob,
             grep,
+            todo_write,
         )
     }
 )

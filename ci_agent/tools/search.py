@@ -74,13 +74,14 @@ async def _run(
 ) -> ToolResult:
     """Run a job in the worker and collect what may be shown, up to the limit."""
     try:
-        start = ctx.paths.resolve(path)
+        start = ctx.paths.resolve_readable(path)
     except PathRefused as refusal:
         return ToolResult.error(str(refusal))
     if not start.exists():
         return ToolResult.error(f"{path} does not exist.")
+    base = _base(ctx, start)
     whole = {
-        "root": str(ctx.paths.root),
+        "root": str(base),
         "start": str(start),
         "glob": "",
         "regex": "",
@@ -92,7 +93,9 @@ async def _run(
     try:
         async with asyncio.timeout(SECONDS), aclosing(_work(whole)) as rows:
             async for row in rows:
-                if not ctx.paths.may_read(ctx.paths.root / str(row[0])):
+                if base != ctx.paths.root:
+                    row[0] = ctx.paths.show(base / str(row[0]))
+                elif not ctx.paths.may_read(base / str(row[0])):
                     continue
                 if len(lines) == limit:
                     note = f"[cut at {limit}; narrow the pattern or the path]"
@@ -104,6 +107,13 @@ async def _run(
         return ToolResult.error(f"the search failed: {failure}")
     shown = [*lines, note] if note else [*lines]
     return ToolResult("\n".join(shown) if shown else "No match.")
+
+
+def _base(ctx: ToolContext, start: Path) -> Path:
+    """What found paths are relative to. Beside the workspace lies only what this program kept itself."""
+    if start.is_relative_to(ctx.paths.root):
+        return ctx.paths.root
+    return start if start.is_dir() else start.parent
 
 
 class WorkerFailed(Exception):

@@ -82,3 +82,7 @@ class Grant:
     max_turns: int
     budget_usd: float
     minutes: float
+    budget_tokens: int | None
+    min_tokens: int | None
+    light_model: str
+    fallback_model: str

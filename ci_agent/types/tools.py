@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
+from ci_agent.types.todos import TodoList
+
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from ci_agent.types.messages import JsonObject
+    from ci_agent.types.messages import JsonObject, ToolResultBlock
 
-__all__ = ["KNOWN_TOOLS", "Effect", "PathGate", "ToolCall", "ToolContext", "ToolResult"]
+__all__ = [
+    "KNOWN_TOOLS",
+    "LARGEST_RESULT",
+    "Effect",
+    "PathGate",
+    "ResultShelf",
+    "SeenLog",
+    "SeenNothing",
+    "ToolCall",
+    "ToolContext",
+    "ToolResult",
+]
 
 # Every name a policy may use. A name that is not in this list is a typing error, not a tool to come.
 KNOWN_TOOLS = (
     "Read", "Glob", "Grep", "LS", "Edit", "MultiEdit", "Write", "NotebookEdit", "Bash", "BashOutput",
     "KillShell", "TodoWrite", "Revert", "Task", "Skill", "ToolSearch",
 )  # fmt: skip
+
+# Characters of one result that go to the model; more is shortened.
+LARGEST_RESULT = 30_000
 
 
 class Effect(Enum):
@@ -58,7 +75,11 @@ class PathGate(Protocol):
     def root(self) -> Path: ...
 
     def resolve(self, path: str) -> Path:
-        """The real path, or `PathRefused`."""
+        """The real path inside the workspace, or `PathRefused`. The only way to a path that is written."""
+        ...
+
+    def resolve_readable(self, path: str) -> Path:
+        """The real path of something that may be read, in the workspace or beside it, or `PathRefused`."""
         ...
 
     def may_read(self, path: Path) -> bool:
@@ -66,8 +87,47 @@ class PathGate(Protocol):
         ...
 
     def show(self, path: Path) -> str:
-        """The path as the model should see it: relative to the workspace."""
+        """The path as the model should see it: relative to the workspace, absolute beside it."""
         ...
+
+
+class SeenLog(Protocol):
+    """Remembers what the model saw of files; `tools/seen.py` is the real one."""
+
+    def record(self, path: Path, data: bytes) -> None:
+        """The model saw this file with this content."""
+        ...
+
+    def changed(self) -> tuple[Path, ...]:
+        """The seen files that are different or gone, each once per change."""
+        ...
+
+
+class SeenNothing:
+    """A log that forgets at once."""
+
+    def record(self, path: Path, data: bytes) -> None:
+        """Nothing is kept."""
+
+    def changed(self) -> tuple[Path, ...]:
+        """Nothing is known, so nothing changed."""
+        return ()
+
+
+class ResultShelf(Protocol):
+    """Keeps what is too long for the model; `session/spill.py` is the real one."""
+
+    def fit(self, name: str, tool_use_id: str, content: str) -> str:
+        """The content of one result, shortened where it is too long."""
+        ...
+
+    def fit_all(self, results: Sequence[ToolResultBlock]) -> tuple[ToolResultBlock, ...]:
+        """The results of one message, shortened until all of them together fit."""
+        ...
+
+
+def _silent(_: str) -> None:
+    """Progress that nobody follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +135,6 @@ class ToolContext:
     """What a tool is given besides its arguments."""
 
     paths: PathGate
+    todos: TodoList = field(default_factory=TodoList)
+    seen: SeenLog = field(default_factory=SeenNothing)
+    progress: Callable[[str], None] = _silent

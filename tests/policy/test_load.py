@@ -20,6 +20,9 @@ MISTAKES = {
     "version: 1\nbudget: {usd: 1,\n  turn: 3}": 'p.yml:3: unknown key "budget.turn", did you mean "turns"?',
     "version: 1\nbudget:\n  usd: lots": 'p.yml:3: "budget.usd": Input should be a valid number, unable to parse string as a '
     "number, not 'lots'",
+    "version: 1\nbudget:\n  tokens: 999": 'p.yml:3: "budget.tokens": Input should be greater than or equal to 1000, not 999',
+    "version: 1\nbudget:\n  min_tokens: 0": 'p.yml:3: "budget.min_tokens": Input should be greater than or equal to 1000, not 0',
+    "version: 1\nbudget:\n  min_tokens: 1001\n  tokens: 1000": 'p.yml:3: "budget.min_tokens" 1001 is more than "budget.tokens" 1000',
     "version: 1\nsandbox: {network: {alow: []}}": 'p.yml:2: unknown key "sandbox.network.alow", did you mean "allow"?',
     "version: 1\ntasks: {mentoin: {}}": 'p.yml:2: unknown key "tasks.mentoin", did you mean "mention"?',
     "version: 1\ntasks:\n  mention:\n    writter: fix": 'p.yml:4: unknown key "tasks.mention.writter", did you mean "writer"?',
@@ -55,7 +58,7 @@ def test_design_example_is_valid() -> None:
 version: 1
 trigger: "@agent"
 model: { main: claude-sonnet-5-5, light: claude-haiku-5-5, effort: medium, fallback: claude-opus-5-5 }
-budget: { usd: 2.00, turns: 40, minutes: 20 }
+budget: { usd: 2.00, turns: 40, minutes: 20, tokens: 20000, min_tokens: 20000 }
 bots: ["dependabot[bot]"]
 permissions:
   mode: default
