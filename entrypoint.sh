@@ -134,7 +134,7 @@ import sys
 
 built, final = sys.argv[1:]
 for script in pathlib.Path(built, "bin").iterdir():
-    if not script.is_symlink() and script.stat().st_size < 65536:
+    if script.is_file() and not script.is_symlink() and script.stat().st_size < 65536:
         script.write_bytes(script.read_bytes().replace(os.fsencode(built), os.fsencode(final)))
 try:
     os.rename(built, final)
@@ -203,6 +203,11 @@ build_environment() {
 
 main() {
   local lock=requirements.lock
+  # The clients of some providers need packages of their own to sign in; nobody else pays for those.
+  case ${CI_AGENT_MODEL_PROVIDER-} in
+    bedrock) lock=requirements-bedrock.lock ;;
+    google-cloud | vertex) lock=requirements-google.lock ;;
+  esac
   case ${1-} in test | dev) lock=requirements-dev.lock ;; esac
   scrub
   find_root

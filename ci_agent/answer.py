@@ -26,9 +26,10 @@ from ci_agent.outputs.progress import describe
 from ci_agent.outputs.sanitise import Sanitiser
 from ci_agent.outputs.summary import render_summary
 from ci_agent.policy.paths import PathPolicy
+from ci_agent.provide import make_model
 from ci_agent.session.store import ArtifactStore
 from ci_agent.session.transcript import Recorder
-from ci_agent.settings import Mode, Provider
+from ci_agent.settings import Mode
 from ci_agent.tools.executor import Executor
 from ci_agent.tools.registry import specs
 from ci_agent.types.notices import Reason
@@ -133,44 +134,6 @@ def answer_local(
     conclusion, exit_code = CONCLUSIONS.get(ended.terminal.reason, FAILED)
     record = engine.finish(ended, outside.redact(explain(ended.terminal)))
     return Result(record, ended.terminal, store.folder, conclusion, exit_code)
-
-
-def make_model(settings: Settings) -> Model:
-    """The provider the workflow chose, with its credentials checked before anything is spent."""
-    if settings.model_provider is Provider.SCRIPTED:
-        from ci_agent.models.scripted import Script, ScriptedModel
-
-        if settings.script is None:
-            raise ConfigError("CI_AGENT_SCRIPT is not set", hint="the scripted model needs a script file")
-        return ScriptedModel(Script.load(settings.script))
-    key = settings.anthropic_api_key.get_secret_value()
-    if not key and not settings.federation_rule_id:
-        raise ConfigError(
-            "ANTHROPIC_API_KEY is not set",
-            hint="pass the anthropic-api-key input, or federation-rule-id for keyless sign-in",
-        )
-    if not key and not settings.organization_id:
-        raise ConfigError("CI_AGENT_ORGANIZATION_ID is not set", hint="keyless sign-in needs the organization-id input")
-    if not key and not settings.oidc_request_url:
-        raise ConfigError(
-            "GitHub gives this job no identity token", hint="add the permission id-token: write to the job"
-        )
-    # The SDK takes long to import, so it is imported once everything else is known to be right.
-    from ci_agent.models.anthropic import AnthropicModel
-    from ci_agent.models.identity import IdentityTokenSource
-
-    if key:
-        return AnthropicModel(api_key=key, base_url=settings.anthropic_base_url)
-    identity = IdentityTokenSource(
-        request_url=settings.oidc_request_url,
-        request_token=settings.oidc_request_token.get_secret_value(),
-        audience=settings.oidc_audience,
-        federation_rule_id=settings.federation_rule_id,
-        organization_id=settings.organization_id,
-        service_account_id=settings.service_account_id,
-        workspace_id=settings.workspace_id,
-    )
-    return AnthropicModel(identity=identity, base_url=settings.anthropic_base_url)
 
 
 def converse(session: Session, prompt: Prompt, outside: Outside, facts: Record) -> tuple[Engine, Ended]:

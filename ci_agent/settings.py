@@ -37,6 +37,10 @@ class Provider(Enum):
     """Where the model's answers come from."""
 
     ANTHROPIC = "anthropic"
+    BEDROCK = "bedrock"
+    GOOGLE_CLOUD = "google-cloud"
+    VERTEX = "vertex"
+    FOUNDRY = "foundry"
     SCRIPTED = "scripted"
 
 
@@ -119,9 +123,22 @@ class Settings(BaseSettings):
     output_format: OutputFormat = OutputFormat.TEXT
     model_provider: Provider = Provider.ANTHROPIC
     script: Path | None = None
+    idle_seconds: float = Field(90.0, gt=0, le=3600)
     # ASCII and a length of its own: compiled, a counted Unicode class costs more than all other fields together.
     session_id: str = Field(default_factory=lambda: str(uuid.uuid4()), pattern="^[A-Za-z0-9-]+$", max_length=64)
     artifact_dir: Path | None = None
+
+    # The clouds that serve the model too. Names become parts of an address, so they hold nothing else.
+    aws_region: str = Field("", pattern="^[a-z0-9-]*$")
+    google_project: str = Field("", pattern="^[a-z0-9.:-]*$")
+    google_location: str = Field("", pattern="^[a-z0-9-]*$")
+    foundry_resource: str = Field("", pattern="^[A-Za-z0-9-]*$")
+    foundry_api_key: Token = Field(SecretStr(""), validation_alias="ANTHROPIC_FOUNDRY_API_KEY")
+    aws_bearer_token: Token = Field(SecretStr(""), validation_alias="AWS_BEARER_TOKEN_BEDROCK")
+    # The AWS SDK reads these by itself; here they are known only to be redacted.
+    aws_secret_access_key: SecretStr = Field(SecretStr(""), validation_alias="AWS_SECRET_ACCESS_KEY")
+    aws_session_token: SecretStr = Field(SecretStr(""), validation_alias="AWS_SESSION_TOKEN")
+    anthropic_aws_api_key: SecretStr = Field(SecretStr(""), validation_alias="ANTHROPIC_AWS_API_KEY")
 
     # Keyless sign-in: which federation rule turns GitHub's OIDC token into a model credential.
     federation_rule_id: str = ""
@@ -140,8 +157,9 @@ class Settings(BaseSettings):
     @property
     def secrets(self) -> tuple[str, ...]:
         """Every secret value this process holds."""
-        values = (self.github_token, self.anthropic_api_key, self.oidc_request_token)
-        return tuple(value.get_secret_value() for value in values if value.get_secret_value())
+        values = (getattr(self, name) for name in type(self).model_fields)
+        secrets = (value.get_secret_value() for value in values if isinstance(value, SecretStr))
+        return tuple(secret for secret in secrets if secret)
 
 
 def load_settings() -> Settings:

@@ -150,6 +150,18 @@ def test_changed_lock_file_gets_its_own_environment(project: Project) -> None:
     assert len(project.environments()) == 2
 
 
+@pytest.mark.parametrize(
+    ("provider", "lock"),
+    [("bedrock", "-bedrock"), ("google-cloud", "-google"), ("vertex", "-google"), ("foundry", ""), ("../x", "")],
+)
+def test_provider_brings_the_packages_that_its_sign_in_needs(project: Project, provider: str, lock: str) -> None:
+    (project.root / f"requirements{lock}.lock").write_text(project.tiny("3.0"))
+    first = project.start(CI_AGENT_MODEL_PROVIDER=provider)
+    assert told(first)["tiny"] == "3.0"
+    assert f"installing the packages of requirements{lock}.lock" in first.stderr
+    assert told(project.start("test", CI_AGENT_MODEL_PROVIDER=provider))["tiny"] == "1.0"
+
+
 def test_concurrent_first_starts_all_work(project: Project) -> None:
     starts = [project.popen(f"{number}") for number in range(4)]
     outputs = [start.communicate(timeout=120) for start in starts]

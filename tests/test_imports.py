@@ -10,8 +10,9 @@ import pytest
 import ci_agent
 
 ORDER = (
-    "errors", "types", "settings", "redact", "telemetry", "github", "events", "policy", "context", "models", "sandbox",
-    "hooks", "tools", "session", "loop", "outputs", "admit", "answer", "app", "init", "demo", "cli", "__main__",
+    "errors", "types", "settings", "redact", "telemetry", "github", "events", "policy", "context", "models", "provide",
+    "sandbox", "hooks", "tools", "session", "loop", "outputs", "admit", "answer", "app", "init", "demo", "cli",
+    "__main__",
 )  # fmt: skip
 PACKAGE = Path(ci_agent.__file__).parent
 # Bundled data that only happens to end in .py.

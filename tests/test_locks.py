@@ -12,6 +12,8 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 RUNTIME, DEVELOPMENT = ROOT / "requirements.lock", ROOT / "requirements-dev.lock"
+BEDROCK, GOOGLE = ROOT / "requirements-bedrock.lock", ROOT / "requirements-google.lock"
+LOCKS = [RUNTIME, BEDROCK, GOOGLE, DEVELOPMENT]
 
 
 def pins(lock: Path) -> dict[str, Requirement]:
@@ -34,7 +36,15 @@ def wanted(*extras: str) -> Iterable[Requirement]:
         yield from map(Requirement, group)
 
 
-@pytest.mark.parametrize(("lock", "extras"), [(RUNTIME, ()), (DEVELOPMENT, ("test", "dev"))])
+@pytest.mark.parametrize(
+    ("lock", "extras"),
+    [
+        (RUNTIME, ()),
+        (BEDROCK, ("bedrock",)),
+        (GOOGLE, ("google-cloud", "vertex")),
+        (DEVELOPMENT, ("test", "dev", "bedrock", "google-cloud", "vertex")),
+    ],
+)
 def test_lock_satisfies_pyproject(lock: Path, extras: tuple[str, ...]) -> None:
     pinned = pins(lock)
     for requirement in wanted(*extras):
@@ -43,13 +53,20 @@ def test_lock_satisfies_pyproject(lock: Path, extras: tuple[str, ...]) -> None:
         assert requirement.specifier.contains(version(pin)), f"{pin} is not {requirement}; run .ci/lock"
 
 
-def test_tests_run_on_the_versions_that_ship() -> None:
+@pytest.mark.parametrize("lock", [RUNTIME, BEDROCK, GOOGLE])
+def test_tests_run_on_the_versions_that_ship(lock: Path) -> None:
     development = pins(DEVELOPMENT)
-    for name, pin in pins(RUNTIME).items():
+    for name, pin in pins(lock).items():
         assert version(development[name]) == version(pin)
 
 
-@pytest.mark.parametrize("lock", [RUNTIME, DEVELOPMENT])
+@pytest.mark.parametrize("lock", [BEDROCK, GOOGLE])
+def test_provider_changes_no_version_of_the_others(lock: Path) -> None:
+    own = pins(lock)
+    assert {name: version(own[name]) for name in pins(RUNTIME)} == {n: version(p) for n, p in pins(RUNTIME).items()}
+
+
+@pytest.mark.parametrize("lock", LOCKS)
 def test_lock_needs_nothing_that_it_does_not_pin(lock: Path) -> None:
     """Walks the installed packages, because both installers run without looking at dependencies."""
     pinned = pins(lock)
@@ -62,7 +79,7 @@ def test_lock_needs_nothing_that_it_does_not_pin(lock: Path) -> None:
                 assert canonicalize_name(requirement.name) in here, f"{name} needs {requirement}"
 
 
-@pytest.mark.parametrize("lock", [RUNTIME, DEVELOPMENT])
+@pytest.mark.parametrize("lock", LOCKS)
 def test_lock_has_hashes_and_names_no_place(lock: Path) -> None:
     text = lock.read_text()
     entries = re.split(r"\n(?=[a-z0-9])", text)[1:]

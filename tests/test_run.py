@@ -249,7 +249,7 @@ def test_budget_ends_the_run_before_the_next_call(job: Job, github: FakeGitHub, 
     job.env["CI_AGENT_BUDGET_USD"] = "0.5"
     api.queue(Reply([ToolUse("Glob", {"pattern": "*"})], usage={"input_tokens": 300_000, "output_tokens": 10}))
     done = job.run()
-    assert (done.code, len(api.requests)) == (4, 1)
+    assert (done.code, len(api.bodies)) == (4, 1)
     assert "the budget of $0.50 is used up" in posted(github)[0]
 
 

@@ -20,6 +20,8 @@ WORKFLOWS = [*sorted(EXAMPLES.glob("*.yml")), *sorted((ROOT / ".github" / "workf
 PLACEHOLDER = "OWNER/ci_agent@0000000000000000000000000000000000000000"
 # Only callers outside Actions set these.
 WITHOUT_INPUT = {"CI_AGENT_SESSION_ID", "CI_AGENT_ARTIFACT_DIR"}
+# A job, or the step that signs it in to AWS, sets these for all its steps.
+FROM_THE_JOB = {"ANTHROPIC_AWS_API_KEY", "AWS_BEARER_TOKEN_BEDROCK", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"}
 OUTPUTS = {
     "conclusion",
     "session-id",
@@ -48,7 +50,7 @@ def variables() -> set[str]:
 
 def test_every_setting_has_an_input_and_every_input_a_setting() -> None:
     env = ACTION["runs"]["steps"][0]["env"]
-    assert set(env) == (variables() | {"GITHUB_TOKEN"}) - WITHOUT_INPUT
+    assert set(env) == (variables() | {"GITHUB_TOKEN"}) - WITHOUT_INPUT - FROM_THE_JOB
     passed = re.findall(r"inputs\.([a-z-]+)", " ".join(env.values()))
     kept_by_the_action = {"upload-artifact", "artifact-name", "artifact-retention-days"}
     assert sorted(passed) == sorted(set(ACTION["inputs"]) - kept_by_the_action)

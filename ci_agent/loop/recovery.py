@@ -23,6 +23,7 @@ AFTER_FAILURE = {
     FailureKind.PROMPT_TOO_LONG: Reason.PROMPT_TOO_LONG,
     FailureKind.INVALID_REQUEST: Reason.INVALID_REQUEST,
     FailureKind.INTERRUPTED: Reason.MODEL_ERROR,
+    FailureKind.IMAGE: Reason.INVALID_REQUEST,
 }
 
 if missing := set(FailureKind) - set(AFTER_FAILURE):

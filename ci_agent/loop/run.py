@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ci_agent.context.prompt import CacheClass
 from ci_agent.loop.budget import Deadline, exhausted
 from ci_agent.loop.recovery import AFTER_FAILURE, AFTER_STOP
 from ci_agent.loop.state import State
 from ci_agent.loop.turn import Turn, take_turn
-from ci_agent.models.base import Request
+from ci_agent.models.base import Request, SystemPart
 from ci_agent.models.pricing import price
 from ci_agent.types.messages import Message, TextBlock, ToolSpec, ToolUseBlock
 from ci_agent.types.notices import (
@@ -25,7 +26,7 @@ from ci_agent.types.notices import (
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from ci_agent.context.prompt import Prompt
+    from ci_agent.context.prompt import Prompt, Section
     from ci_agent.models.base import Model
     from ci_agent.tools.executor import Executor
     from ci_agent.types.tasks import Grant
@@ -86,7 +87,7 @@ class Conversation:
     def _request(self, state: State) -> Request:
         return Request(
             model=self.grant.model,
-            system=tuple(section.text for section in self.prompt.system),
+            system=_parts(self.prompt.system),
             messages=state.messages,
             tools=self.tools,
             max_tokens=MAX_OUTPUT_TOKENS,
@@ -97,6 +98,13 @@ class Conversation:
         if self.deadline.reason is Reason.CANCELLED:
             return "the job was cancelled"
         return f"the time limit of {self.grant.minutes:g} minutes is reached"
+
+
+def _parts(sections: tuple[Section, ...]) -> tuple[SystemPart, ...]:
+    """The system prompt; worth a cache entry are what every run shares and what every turn shares."""
+    shared = [at for at, section in enumerate(sections) if section.cache is CacheClass.GLOBAL]
+    ends = {*shared[-1:], len(sections) - 1}
+    return tuple(SystemPart(section.text, at in ends) for at, section in enumerate(sections))
 
 
 def _answered(state: State, turn: Turn) -> Terminal:

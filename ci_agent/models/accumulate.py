@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ci_agent.models.base import BlockDone, Finished, ModelEvent, Started, TextDelta
+from ci_agent.models.base import BlockDone, CacheMiss, Finished, ModelEvent, Started, TextDelta
 from ci_agent.types.messages import (
     AssistantBlock,
     JsonObject,
@@ -20,6 +20,7 @@ from ci_agent.types.messages import (
 )
 
 if TYPE_CHECKING:
+    from anthropic.types import Message as ApiMessage
     from anthropic.types import (
         MessageDeltaUsage,
         RawContentBlockDelta,
@@ -51,7 +52,7 @@ class Accumulator:
             case "message_start":
                 self.started = True
                 self.usage = _usage(event.message.usage, self.usage)
-                yield Started(event.message.model)
+                yield Started(event.message.model, event.message.id, _cache_miss(event.message))
             case "content_block_start":
                 self._start(event)
             case "content_block_delta":
@@ -128,6 +129,14 @@ def _plain(value: JsonValue, deepest: int) -> JsonValue:
             return {whole(key): _plain(item, deepest - 1) for key, item in value.items()}
         case _:
             return value
+
+
+def _cache_miss(message: ApiMessage) -> CacheMiss | None:
+    """What the API says about the prompt cache; a shape it does not have today says nothing."""
+    reason = getattr(message.diagnostics, "cache_miss_reason", None)
+    kind = getattr(reason, "type", None)
+    tokens = getattr(reason, "cache_missed_input_tokens", None)
+    return CacheMiss(kind, tokens if isinstance(tokens, int) else 0) if isinstance(kind, str) else None
 
 
 def _usage(reported: ApiUsage | MessageDeltaUsage, before: Usage) -> Usage:

@@ -1,191 +1,157 @@
-"""The Messages API through the official SDK."""
+"""The Messages API through the official SDK, whichever of its clients carries the calls."""
 
 from __future__ import annotations
 
-import json
+import asyncio
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any, assert_never, cast
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
 
 import anthropic
 import httpx2
 
 from ci_agent.models.accumulate import Accumulator
-from ci_agent.models.base import Failed, FailureKind, ModelEvent, Request
+from ci_agent.models.base import UNKNOWN_MODEL, Failed, FailureKind, ModelEvent, ModelFacts, Request
+from ci_agent.models.facts import read_facts
+from ci_agent.models.failures import to_failure
 from ci_agent.models.identity import NoIdentityToken
-from ci_agent.types.messages import (
-    Block,
-    Message,
-    OpaqueBlock,
-    TextBlock,
-    ThinkingBlock,
-    ToolResultBlock,
-    ToolSpec,
-    ToolUseBlock,
-)
+from ci_agent.models.requests import to_params
 
 if TYPE_CHECKING:
-    from anthropic.types import MessageParam, OutputConfigParam, TextBlockParam, ToolParam
+    from collections.abc import AsyncGenerator
 
-    from ci_agent.models.identity import IdentityTokenSource
+    from anthropic.types import RawMessageStreamEvent
+
+    Client = (
+        anthropic.AsyncAnthropic
+        | anthropic.AsyncAnthropicBedrockMantle
+        | anthropic.AsyncAnthropicFoundry
+        | anthropic.AsyncAnthropicGoogleCloud
+        | anthropic.AsyncAnthropicVertex
+    )
 
 __all__ = ["AnthropicModel"]
 
-# The stream sends pings, so silence this long means that the connection is dead.
-TIMEOUT = httpx2.Timeout(connect=10.0, read=120.0, write=60.0, pool=10.0)
-MAX_RETRIES = 2
-PUBLIC_API = "https://api.anthropic.com"
-CACHED: Any = {"type": "ephemeral"}
+DESCRIBE_SECONDS = 10.0
+IDLE_SECONDS = 90.0
+# Thoughts that the API does not show come as pings only, and may take long.
+THINKING_PATIENCE = 4
+# The SDK and the accumulator trust answers to have the API's shape; a broken proxy's do not.
+MALFORMED = (ValueError, KeyError, TypeError, AttributeError, IndexError)
+BROKEN = (anthropic.AnthropicError, httpx2.HTTPError, NoIdentityToken)
+
+
+class Stalled(Exception):
+    """A stream on which nothing but pings comes."""
 
 
 class AnthropicModel:
-    """Streams from the Messages API, with an API key or with keyless sign-in."""
+    """Streams from the Messages API. `sign_in_errors` is what the client raises when it has no credential."""
 
-    def __init__(self, *, api_key: str = "", identity: IdentityTokenSource | None = None, base_url: str = "") -> None:
-        # Always given: an action's unset input is an empty variable, which the SDK would take for an address.
-        options: dict[str, Any] = {"timeout": TIMEOUT, "max_retries": MAX_RETRIES, "base_url": base_url or PUBLIC_API}
-        if identity is not None:
-            options["credentials"] = anthropic.WorkloadIdentityCredentials(
-                identity_token_provider=identity.fetch,
-                federation_rule_id=identity.federation_rule_id,
-                organization_id=identity.organization_id,
-                service_account_id=identity.service_account_id or None,
-                workspace_id=identity.workspace_id or None,
-            )
-        else:
-            options["api_key"] = api_key
-        self._client = anthropic.AsyncAnthropic(**options)
+    def __init__(
+        self,
+        client: Client,
+        *,
+        diagnostics: bool = False,
+        idle_seconds: float = IDLE_SECONDS,
+        sign_in_errors: tuple[type[Exception], ...] = (),
+    ) -> None:
+        self._client = client
+        self._diagnostics = diagnostics
+        self._idle_seconds = idle_seconds
+        self._sign_in_errors = sign_in_errors
+        self._failures: tuple[type[Exception], ...] = (*BROKEN, *MALFORMED, *sign_in_errors, Stalled)
+        self._no_facts: tuple[type[Exception], ...] = (*self._failures, TimeoutError)
+        self._facts: dict[str, ModelFacts] = {}
+        self._asking = asyncio.Lock()
 
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
 
+    async def describe(self, name: str) -> ModelFacts:
+        """What a model can do, asked once: facts that change during a run would lose the prompt cache."""
+        async with self._asking:
+            if name not in self._facts:
+                self._facts[name] = await self._ask(name)
+            return self._facts[name]
+
+    async def _ask(self, name: str) -> ModelFacts:
+        # Some providers have no Models API; their clients lack it, or have None in its place.
+        models = getattr(self._client, "models", None)
+        if models is None:
+            return UNKNOWN_MODEL
+        try:
+            async with asyncio.timeout(DESCRIBE_SECONDS):
+                response = await models.with_raw_response.retrieve(name, timeout=DESCRIBE_SECONDS)
+                return read_facts(await response.json())
+        except self._no_facts:
+            return UNKNOWN_MODEL
+
     async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
         """One call; every failure of the API or the network becomes a `Failed`."""
         accumulator = Accumulator()
         try:
-            stream = await self._client.messages.create(
-                model=request.model,
-                max_tokens=request.max_tokens,
-                system=_system(request.system),
-                messages=_messages(request.messages),
-                tools=[_tool(tool) for tool in request.tools],
-                output_config=_effort(request.effort),
-                stream=True,
-            )
-            async with stream:
-                async for event in stream:
+            async with aclosing(self._events(request)) as events:
+                async for event in events:
+                    if accumulator.finished:
+                        continue
                     for out in accumulator.feed(event):
                         yield out
-        except (anthropic.AnthropicError, httpx2.HTTPError, NoIdentityToken) as error:
-            yield _failure(error, accumulator)
-            return
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            # The SDK and the accumulator trust events to have the API's shape; a broken proxy's do not.
-            text = f"the API sent something that is not a message: {type(error).__name__} {error}"
-            yield Failed(FailureKind.INTERRUPTED, text, usage=accumulator.usage)
+        except self._failures as error:
+            # What breaks after the last event of a message breaks nothing.
+            if not accumulator.finished:
+                yield self._failed(error, accumulator)
             return
         if not accumulator.finished:
             yield Failed(FailureKind.INTERRUPTED, "the stream ended before the message did", usage=accumulator.usage)
 
+    def _failed(self, error: Exception, accumulator: Accumulator) -> Failed:
+        if isinstance(error, BROKEN):
+            return to_failure(error, accumulator.usage, started=accumulator.started)
+        if isinstance(error, Stalled):
+            return Failed(FailureKind.INTERRUPTED, str(error), usage=accumulator.usage)
+        if isinstance(error, self._sign_in_errors):
+            # Where the credential comes from may only be out of reach for a moment.
+            passing = getattr(error, "retryable", False) or isinstance(error.__cause__, OSError)
+            kind = FailureKind.SERVER if passing else FailureKind.AUTH
+            return Failed(kind, f"cannot sign in: {error}", usage=accumulator.usage)
+        text = f"the API sent something that is not a message: {type(error).__name__} {error}"
+        return Failed(FailureKind.INTERRUPTED, text, usage=accumulator.usage)
 
-def _system(sections: tuple[str, ...]) -> list[TextBlockParam]:
-    """The system prompt, cached whole: tools and system are the same bytes in every call of a run."""
-    blocks: list[TextBlockParam] = [{"type": "text", "text": text} for text in sections]
-    if blocks:
-        blocks[-1]["cache_control"] = CACHED
-    return blocks
+    async def _events(self, request: Request) -> AsyncGenerator[RawMessageStreamEvent, None]:
+        """The API's events; `Stalled` when only pings come."""
+        params = to_params(request, await self.describe(request.model))
+        stream = await self._open(params, request.previous_id)
+        async with stream:
+            events = aiter(stream)
+            patience = self._idle_seconds
+            while event := await _next(events, patience):
+                patience = self._idle_seconds * (THINKING_PATIENCE if _opens_thinking(event) else 1)
+                yield event
 
-
-def _messages(messages: tuple[Message, ...]) -> list[MessageParam]:
-    """The conversation; the newest message is marked so that the next call reads all of it from the cache."""
-    converted: list[Any] = [
-        {"role": message.role, "content": [_block(block) for block in message.content]} for message in messages
-    ]
-    if converted and converted[-1]["content"]:
-        converted[-1]["content"][-1]["cache_control"] = CACHED
-    return converted
-
-
-def _effort(effort: str) -> OutputConfigParam:
-    return cast("OutputConfigParam", {"effort": effort})
-
-
-def _tool(tool: ToolSpec) -> ToolParam:
-    return {"name": tool.name, "description": tool.description, "input_schema": dict(tool.input_schema)}
-
-
-def _block(block: Block) -> dict[str, Any]:
-    match block:
-        case TextBlock(text):
-            return {"type": "text", "text": text}
-        case ThinkingBlock(thinking, signature):
-            return {"type": "thinking", "thinking": thinking, "signature": signature}
-        case OpaqueBlock(raw):
-            return dict(raw)
-        case ToolUseBlock(id_, name, input_):
-            return {"type": "tool_use", "id": id_, "name": name, "input": input_}
-        case ToolResultBlock(tool_use_id, content, is_error):
-            return {
-                "type": "tool_result",
-                "tool_use_id": tool_use_id,
-                "content": content,
-                "is_error": is_error,
-            }
-        case _:
-            assert_never(block)
+    async def _open(self, params: dict[str, Any], previous_id: str) -> anthropic.AsyncStream[RawMessageStreamEvent]:
+        create = self._client.messages.create
+        if self._diagnostics:
+            try:
+                opened = await create(**params, diagnostics={"previous_message_id": previous_id or None})
+            except anthropic.BadRequestError as error:
+                if "diagnostics" not in str(error):
+                    raise
+                # A proxy that does not know the field: it never will in this run.
+                self._diagnostics = False
+            else:
+                return opened  # type: ignore[no-any-return]
+        return await create(**params)  # type: ignore[no-any-return]
 
 
-def _failure(error: Exception, accumulator: Accumulator) -> Failed:
-    kind, message = _classify(error)
-    retry_after = None
-    if isinstance(error, anthropic.APIStatusError):
-        header = error.response.headers.get("retry-after", "")
-        retry_after = float(header) if header.replace(".", "", 1).isdigit() else None
-    elif accumulator.started:
-        kind = FailureKind.INTERRUPTED
-    return Failed(kind, message, retry_after, accumulator.usage)
+async def _next(events: AsyncIterator[RawMessageStreamEvent], seconds: float) -> RawMessageStreamEvent | None:
+    try:
+        async with asyncio.timeout(seconds):
+            return await anext(events, None)
+    except TimeoutError:
+        raise Stalled(f"the answer stalled: nothing new came for {seconds:g} s") from None
 
 
-STATUS_KINDS = {
-    401: FailureKind.AUTH,
-    403: FailureKind.AUTH,
-    413: FailureKind.PROMPT_TOO_LONG,
-    429: FailureKind.RATE_LIMIT,
-    529: FailureKind.OVERLOADED,
-}
-# An error inside a stream comes with the status 200 of the stream; its type says what it is.
-TYPE_KINDS = {
-    "authentication_error": FailureKind.AUTH,
-    "permission_error": FailureKind.AUTH,
-    "rate_limit_error": FailureKind.RATE_LIMIT,
-    "overloaded_error": FailureKind.OVERLOADED,
-    "request_too_large": FailureKind.PROMPT_TOO_LONG,
-    "invalid_request_error": FailureKind.INVALID_REQUEST,
-}
-
-
-def _classify(error: Exception) -> tuple[FailureKind, str]:
-    """What kind of failure this is, and one line about it."""
-    if isinstance(error, anthropic.APIStatusError):
-        return _classify_status(error)
-    cause = error.__cause__ or error
-    for sign_in in (error, cause):
-        if isinstance(sign_in, anthropic.WorkloadIdentityError | anthropic.CredentialsError | NoIdentityToken):
-            return FailureKind.AUTH, str(sign_in)
-    if isinstance(cause, httpx2.ConnectError | httpx2.UnsupportedProtocol):
-        return FailureKind.UNREACHABLE, f"cannot connect: {cause}"
-    return FailureKind.INTERRUPTED, f"the connection broke: {type(cause).__name__} {cause}".rstrip()
-
-
-def _classify_status(error: anthropic.APIStatusError) -> tuple[FailureKind, str]:
-    message = error.api_message or json.dumps(error.body)[:300]
-    status = "" if error.status_code == 200 else f"HTTP {error.status_code} "
-    text = f"{status}{error.type or ''}: {message}".strip()
-    kind = TYPE_KINDS.get(error.type or "") or STATUS_KINDS.get(error.status_code)
-    if kind is FailureKind.INVALID_REQUEST and "prompt is too long" in message:
-        return FailureKind.PROMPT_TOO_LONG, text
-    if kind is None:
-        kind = (
-            FailureKind.SERVER if error.status_code >= 500 or error.status_code == 200 else FailureKind.INVALID_REQUEST
-        )
-    return kind, text
+def _opens_thinking(event: RawMessageStreamEvent) -> bool:
+    return event.type == "content_block_start" and event.content_block.type == "thinking"

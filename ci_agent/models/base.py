@@ -10,28 +10,63 @@ from typing import Protocol
 from ci_agent.types.messages import AssistantBlock, Message, ToolSpec, Usage
 
 __all__ = [
+    "UNKNOWN_MODEL",
     "BlockDone",
+    "CacheMiss",
     "Failed",
     "FailureKind",
     "Finished",
     "Model",
     "ModelEvent",
+    "ModelFacts",
     "Request",
     "Started",
+    "SystemPart",
     "TextDelta",
 ]
 
 
 @dataclass(frozen=True, slots=True)
+class SystemPart:
+    """A piece of the system prompt. Where `ends_prefix` is set, what stands up to here is worth a cache entry."""
+
+    text: str
+    ends_prefix: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
-    """Everything one call needs."""
+    """Everything one call needs. `previous_id` is the message that the cache should have the beginning from."""
 
     model: str
-    system: tuple[str, ...]
+    system: tuple[SystemPart, ...]
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...]
     max_tokens: int
     effort: str
+    previous_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """What a model can do, as its provider says; `efforts` and `adaptive_thinking` are off where nobody knows."""
+
+    context_tokens: int
+    max_output_tokens: int
+    efforts: frozenset[str] = frozenset()
+    adaptive_thinking: bool = False
+
+
+# Small enough for every model in service: a guess that is too large would fail calls.
+UNKNOWN_MODEL = ModelFacts(context_tokens=200_000, max_output_tokens=64_000)
+
+
+@dataclass(frozen=True, slots=True)
+class CacheMiss:
+    """Why the beginning of a prompt was not read from the cache, and how many tokens that cost."""
+
+    reason: str
+    tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +74,8 @@ class Started:
     """The model accepted the request."""
 
     model: str
+    id: str = ""
+    cache_miss: CacheMiss | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +112,7 @@ class FailureKind(Enum):
     PROMPT_TOO_LONG = "prompt_too_long"
     INVALID_REQUEST = "invalid_request"
     INTERRUPTED = "interrupted"
+    IMAGE = "image"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +133,10 @@ class Model(Protocol):
 
     def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
         """The events of one call; the last one is `Finished` or `Failed`."""
+        ...
+
+    async def describe(self, name: str) -> ModelFacts:
+        """What a model can do, asked once; `UNKNOWN_MODEL` where the provider does not say."""
         ...
 
     async def close(self) -> None:

@@ -12,6 +12,7 @@ A script is a list of turns. Each call plays the next turn whose `when` holds ag
       - when: {error: true}
         say: That tool was refused.
       - say: "It is in ${file}, line ${line}."
+    facts: {context_tokens: 8000, max_output_tokens: 1000}   # what `describe` answers
 """
 
 from __future__ import annotations
@@ -27,11 +28,13 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, f
 
 from ci_agent.errors import ConfigError
 from ci_agent.models.base import (
+    UNKNOWN_MODEL,
     BlockDone,
     Failed,
     FailureKind,
     Finished,
     ModelEvent,
+    ModelFacts,
     Request,
     Started,
     TextDelta,
@@ -99,10 +102,18 @@ class Turn(Part):
     usage: dict[str, int] = {}
 
 
+class Facts(Part):
+    """How large the model pretends to be."""
+
+    context_tokens: int = Field(UNKNOWN_MODEL.context_tokens, ge=1)
+    max_output_tokens: int = Field(UNKNOWN_MODEL.max_output_tokens, ge=1)
+
+
 class Script(Part):
     """A whole script."""
 
     turns: tuple[Turn, ...] = Field(min_length=1)
+    facts: Facts = Facts()
 
     @classmethod
     def parse(cls, text: str, name: str) -> Self:
@@ -132,10 +143,16 @@ class ScriptedModel:
         self._script = script
         self._position = 0
         self._calls = 0
+        self._messages = 0
         self._variables: dict[str, str] = {}
 
     async def close(self) -> None:
         """Nothing to give back."""
+
+    async def describe(self, name: str) -> ModelFacts:
+        """What the script says, for every name."""
+        facts = self._script.facts
+        return ModelFacts(facts.context_tokens, facts.max_output_tokens)
 
     async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
         """The next turn whose condition holds."""
@@ -146,7 +163,8 @@ class ScriptedModel:
         if turn.fail is not None:
             yield Failed(turn.fail.kind, turn.fail.message)
             return
-        yield Started(request.model)
+        self._messages += 1
+        yield Started(request.model, f"msg_scripted_{self._messages}")
         for block in self._blocks(turn):
             if isinstance(block, TextBlock):
                 yield TextDelta(block.text)

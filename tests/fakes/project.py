@@ -76,11 +76,21 @@ class Project:
 
     def pin(self, version: str) -> None:
         """Put a new version of the packages on offer and into both lock files."""
-        body = f"VERSION = '{version}'\ndef main() -> None:\n    print('tiny', VERSION)\n"
-        tiny = write_wheel(self.wheels, "tiny", version, {"tiny.py": body, "unused.py": ""})
+        tiny = self.tiny(version)
         pytest = write_wheel(self.wheels, "pytest", version, {"pytest/__init__.py": "", "pytest/__main__.py": MAIN})
         (self.root / "requirements.lock").write_text(tiny)
         (self.root / "requirements-dev.lock").write_text(tiny + pytest)
+
+    def tiny(self, version: str) -> str:
+        """Put a version of the one package on offer; give the lock line that pins it."""
+        body = f"VERSION = '{version}'\ndef main() -> None:\n    print('tiny', VERSION)\n"
+        files = {
+            "tiny.py": body,
+            "unused.py": "",
+            # A script whose name ends in .py gets compiled too, which makes a folder beside it.
+            f"tiny-{version}.data/scripts/tiny_tool.py": "#!python\n",
+        }
+        return write_wheel(self.wheels, "tiny", version, files)
 
     def link(self, name: str, target: str) -> None:
         """Put a command on PATH."""

@@ -1,133 +1,128 @@
 """What every provider must do: a stream that ends with one Finished or Failed, and never raises."""
 
-from collections.abc import AsyncIterator, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from pathlib import Path
 
 import pytest
 
-from ci_agent.models.anthropic import AnthropicModel
-from ci_agent.models.base import BlockDone, Failed, FailureKind, Finished, ModelEvent, Request, Started, TextDelta
-from ci_agent.types.messages import (
-    JsonObject,
-    Message,
-    OpaqueBlock,
-    TextBlock,
-    ThinkingBlock,
-    ToolResultBlock,
-    ToolSpec,
-    ToolUseBlock,
+from ci_agent.models.base import (
+    BlockDone,
+    Failed,
+    FailureKind,
+    Finished,
+    Model,
+    ModelEvent,
+    ModelFacts,
+    Started,
+    TextDelta,
 )
-from tests.fakes.messages import (
-    Answer,
-    Drop,
-    FakeMessages,
-    HttpError,
-    RedactedThinking,
-    Reply,
-    Text,
-    Thinking,
-    ToolUse,
-    bad_gateway,
-    prompt_too_long,
+from ci_agent.types.messages import TextBlock, ThinkingBlock, ToolUseBlock
+from tests.fakes.messages import FakeMessages, HttpError, Reply, Text, Thinking, ToolUse
+from tests.models.providers import HTTP_PROVIDERS, connect, request, scripted
+
+SCRIPT = """
+turns:
+  - {think: hm, say: grün, call: [{tool: Read, input: {a: [1]}}], usage: {input_tokens: 3, output_tokens: 2}}
+  - {say: again, usage: {input_tokens: 3, output_tokens: 2}}
+"""
+ANSWERS = (
+    Reply([Thinking("hm"), Text("grün"), ToolUse("Read", {"a": [1]})], chunk=1),
+    Reply([Text("again")]),
 )
-
-SCHEMA: JsonObject = {"type": "object", "properties": {}}
-
-
-def request(*messages: Message) -> Request:
-    return Request(
-        model="claude-sonnet-5-5",
-        system=("rules",),
-        messages=messages or (Message("user", (TextBlock("hello"),)),),
-        tools=(ToolSpec("Read", "Read a file.", SCHEMA),),
-        max_tokens=1_000,
-        effort="medium",
-    )
+Make = Callable[[], Model]
 
 
-@pytest.fixture
-async def model(api: FakeMessages) -> AsyncIterator[AnthropicModel]:
-    model = AnthropicModel(api_key="k", base_url=api.url)
-    yield model
-    await model.close()
+@pytest.fixture(params=[*HTTP_PROVIDERS, "scripted"])
+async def model(
+    request: pytest.FixtureRequest, api: FakeMessages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Model]:
+    """Each provider, about to give the same two answers."""
+    if request.param == "scripted":
+        made = scripted(SCRIPT, tmp_path, monkeypatch)
+    else:
+        api.queue(*ANSWERS)
+        made = connect(request.param, api, tmp_path, monkeypatch)
+    yield made
+    await made.close()
 
 
-async def play(model: AnthropicModel, *messages: Message) -> list[ModelEvent]:
-    return [event async for event in model.stream(request(*messages))]
+async def play(model: Model) -> list[ModelEvent]:
+    return [event async for event in model.stream(request())]
 
 
-async def test_message_comes_block_by_block(api: FakeMessages, model: AnthropicModel) -> None:
-    api.queue(Reply([Thinking("hm", signature="sig"), Text("grün"), ToolUse("Read", {"a": [1]}, id="t1")], chunk=1))
+async def test_message_comes_block_by_block_in_order(model: Model) -> None:
     events = await play(model)
-    assert events[0] == Started("claude-sonnet-5-5")
+    assert isinstance(events[0], Started)
+    assert (events[0].model, bool(events[0].id)) == ("claude-sonnet-5-5", True)
     assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "grün"
-    assert [event.block for event in events if isinstance(event, BlockDone)] == [
-        ThinkingBlock("hm", "sig"),
-        TextBlock("grün"),
-        ToolUseBlock("t1", "Read", {"a": [1]}),
-    ]
+    thinking, text, call = [event.block for event in events if isinstance(event, BlockDone)]
+    assert isinstance(thinking, ThinkingBlock)
+    assert (thinking.thinking, bool(thinking.signature)) == ("hm", True)
+    assert text == TextBlock("grün")
+    assert isinstance(call, ToolUseBlock)
+    assert (call.name, call.input, call.error, bool(call.id)) == ("Read", {"a": [1]}, "", True)
+
+
+async def test_text_is_shown_before_its_block_is_done(model: Model) -> None:
+    events = await play(model)
+    shown = [at for at, event in enumerate(events) if isinstance(event, TextDelta)]
+    done = next(at for at, event in enumerate(events) if event == BlockDone(TextBlock("grün")))
+    assert max(shown) < done
+
+
+async def test_exactly_one_last_event_with_its_usage(model: Model) -> None:
+    events = await play(model)
+    assert [event for event in events if isinstance(event, Finished | Failed)] == events[-1:]
     assert isinstance(events[-1], Finished)
     assert events[-1].stop_reason == "tool_use"
+    assert events[-1].usage.input_tokens + events[-1].usage.cache_creation_input_tokens > 0
     assert events[-1].usage.output_tokens > 0
 
 
-async def test_thinking_and_opaque_blocks_go_back_as_they_came(api: FakeMessages, model: AnthropicModel) -> None:
-    api.queue(Reply([Thinking("hm"), RedactedThinking("b3BhcXVl"), ToolUse("Read", id="t1")]), Reply([Text("ok")]))
-    blocks = tuple(event.block for event in await play(model) if isinstance(event, BlockDone))
-    assert isinstance(blocks[1], OpaqueBlock)
-    result = ToolResultBlock("t1", "content")
-    events = await play(
-        model, Message("user", (TextBlock("hello"),)), Message("assistant", blocks), Message("user", (result,))
-    )
-    assert isinstance(events[-1], Finished)
+async def test_each_answer_has_an_id_of_its_own(model: Model) -> None:
+    ids = {event.id for _ in range(2) for event in await play(model) if isinstance(event, Started)}
+    assert len(ids) == 2
 
 
-@pytest.mark.parametrize("raw", ['{"file_path": ', "[1]", '"x"', "nonsense"])
-async def test_arguments_that_are_no_json_object_are_an_error_of_the_call(
-    api: FakeMessages, model: AnthropicModel, raw: str
+async def test_caller_that_leaves_early_leaves_no_task_behind(model: Model) -> None:
+    await model.describe("claude-sonnet-5-5")
+    before = asyncio.all_tasks()
+    async with aclosing(model.stream(request())) as events:  # type: ignore[type-var]
+        assert isinstance(await anext(events), Started)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert asyncio.all_tasks() == before
+    assert isinstance((await play(model))[-1], Finished)
+
+
+async def test_model_is_described_without_fail(model: Model) -> None:
+    for name in ("claude-sonnet-5-5", "claude-unheard-of", "../x y", ""):
+        facts = await model.describe(name)
+        assert isinstance(facts, ModelFacts)
+        assert facts.context_tokens >= 1
+        assert facts.max_output_tokens >= 1
+
+
+@pytest.mark.parametrize("name", HTTP_PROVIDERS)
+async def test_failure_is_the_last_event(
+    api: FakeMessages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    api.queue(Reply([ToolUse("Read", raw=raw)]))
-    block = next(event.block for event in await play(model) if isinstance(event, BlockDone))
-    assert isinstance(block, ToolUseBlock)
-    assert block.error
-    assert block.input == {}
-
-
-FAILURES: dict[str, tuple[Sequence[Answer], FailureKind]] = {
-    "auth": ([HttpError(401, "authentication_error", "no")], FailureKind.AUTH),
-    "forbidden": ([HttpError(403, "permission_error", "no")], FailureKind.AUTH),
-    "too long": ([prompt_too_long(3, 2)], FailureKind.PROMPT_TOO_LONG),
-    "too large": ([HttpError(413, "request_too_large", "big")], FailureKind.PROMPT_TOO_LONG),
-    "invalid": ([HttpError(400, "invalid_request_error", "bad")], FailureKind.INVALID_REQUEST),
-    "unknown model": ([HttpError(404, "not_found_error", "model: x")], FailureKind.INVALID_REQUEST),
-    "limited": ([HttpError(429, "rate_limit_error", headers={"retry-after": "0"})] * 3, FailureKind.RATE_LIMIT),
-    "overloaded": ([HttpError(529, "overloaded_error", headers={"retry-after": "0"})] * 3, FailureKind.OVERLOADED),
-    "server": ([HttpError(500, "api_error", headers={"retry-after": "0"})] * 3, FailureKind.SERVER),
-    "gateway": ([bad_gateway()] * 3, FailureKind.SERVER),
-    "dropped": ([Drop()] * 3, FailureKind.INTERRUPTED),
-    "cut": ([Reply([Text("half")], cut_after=3)], FailureKind.INTERRUPTED),
-    "overloaded in the stream": ([Reply([Text("half")], error_after=3)], FailureKind.OVERLOADED),
-}
-
-
-@pytest.mark.parametrize("name", FAILURES)
-async def test_failure_is_an_event(api: FakeMessages, model: AnthropicModel, name: str) -> None:
-    answers, kind = FAILURES[name]
-    api.queue(*answers)
-    last = (await play(model))[-1]
-    assert isinstance(last, Failed)
-    assert last.kind is kind
-
-
-async def test_address_where_nothing_listens_is_unreachable() -> None:
-    model = AnthropicModel(api_key="k", base_url="http://127.0.0.1:1")
-    last = (await play(model))[-1]
+    model = connect(name, api, tmp_path, monkeypatch)
+    api.queue(HttpError(529, "overloaded_error", headers={"retry-after": "2"}))
+    assert await play(model) == [Failed(FailureKind.OVERLOADED, "HTTP 529 overloaded_error: Overloaded", 2.0)]
+    api.queue(Reply([Text("half")], cut_after=3))
+    events = await play(model)
+    assert [event for event in events if isinstance(event, Finished | Failed)] == events[-1:]
+    assert isinstance(events[-1], Failed)
+    assert events[-1].kind is FailureKind.INTERRUPTED
     await model.close()
-    assert isinstance(last, Failed)
-    assert last.kind is FailureKind.UNREACHABLE
 
 
-async def test_empty_variable_of_an_unset_input_is_not_taken_for_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ANTHROPIC_BASE_URL", "")
-    model = AnthropicModel(api_key="k")
-    assert str(model._client.base_url).rstrip("/") == "https://api.anthropic.com"
-    await model.close()
+@pytest.mark.parametrize("kind", FailureKind)
+async def test_every_failure_can_be_scripted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: FailureKind
+) -> None:
+    model = scripted(f"turns: [{{fail: {{kind: {kind.value}, message: m}}}}]", tmp_path, monkeypatch)
+    assert await play(model) == [Failed(kind, "m")]

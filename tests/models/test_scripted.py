@@ -3,7 +3,18 @@
 import pytest
 
 from ci_agent.errors import ConfigError
-from ci_agent.models.base import BlockDone, Failed, FailureKind, Finished, ModelEvent, Request, Started, TextDelta
+from ci_agent.models.base import (
+    UNKNOWN_MODEL,
+    BlockDone,
+    Failed,
+    FailureKind,
+    Finished,
+    ModelEvent,
+    ModelFacts,
+    Request,
+    Started,
+    TextDelta,
+)
 from ci_agent.models.scripted import Script, ScriptedModel
 from ci_agent.types.messages import Message, TextBlock, ToolResultBlock, ToolUseBlock, Usage
 
@@ -23,7 +34,7 @@ async def test_turn_gives_the_events_of_a_provider() -> None:
         model("turns: [{say: hi, call: [{tool: Read, input: {file_path: a}}], usage: {input_tokens: 3}}]")
     )
     assert events == [
-        Started("scripted"),
+        Started("scripted", "msg_scripted_1"),
         TextDelta("hi"),
         BlockDone(TextBlock("hi")),
         BlockDone(ToolUseBlock("toolu_scripted_1", "Read", {"file_path": "a"})),
@@ -47,7 +58,9 @@ turns:
 
 async def test_named_turn_can_be_played_again() -> None:
     playing = model("turns: [{name: again, say: one, go_to: again}]")
-    assert await ask(playing) == await ask(playing)
+    first, second = await ask(playing), await ask(playing)
+    assert first[1:] == second[1:]
+    assert (first[0], second[0]) == (Started("scripted", "msg_scripted_1"), Started("scripted", "msg_scripted_2"))
 
 
 async def test_script_that_runs_out_fails_and_says_so() -> None:
@@ -61,6 +74,12 @@ async def test_script_that_runs_out_fails_and_says_so() -> None:
 async def test_failure_can_be_scripted() -> None:
     events = await ask(model("turns: [{fail: {kind: overloaded, message: busy}}]"))
     assert events == [Failed(FailureKind.OVERLOADED, "busy")]
+
+
+async def test_size_of_the_model_can_be_scripted() -> None:
+    playing = model("{turns: [{say: x}], facts: {context_tokens: 8000, max_output_tokens: 100}}")
+    assert await playing.describe("any") == ModelFacts(8000, 100)
+    assert await model("turns: [{say: x}]").describe("any") == UNKNOWN_MODEL
 
 
 @pytest.mark.parametrize(

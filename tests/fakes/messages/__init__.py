@@ -2,6 +2,7 @@
 
 from tests.fakes.messages.auth import TokenGrant, TokenRefusal
 from tests.fakes.messages.cache import PrefixChange
+from tests.fakes.messages.catalogue import Abilities
 from tests.fakes.messages.log import RefusedError, Request
 from tests.fakes.messages.replies import (
     Answer,
@@ -22,6 +23,7 @@ from tests.fakes.messages.replies import (
 from tests.fakes.messages.server import FakeMessages
 
 __all__ = [
+    "Abilities",
     "Answer",
     "Block",
     "Drop",

@@ -8,6 +8,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
 
 from tests.fakes.messages.log import RefusedError, invalid
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from tests.fakes.messages.log import Request
 
 GRANT_TYPE = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+GOOGLE_GRANT_TYPE = "urn:ietf:params:oauth:grant-type:token-exchange"
+GOOGLE_TOKEN = "ya29.fake-google-token"
 OAUTH_BETA = "oauth-2025-04-20"
 FEDERATION_BETA = "oidc-federation-2026-04-01"
 TOKEN_PREFIX = "sk-ant-oat01-fake-"
@@ -97,10 +100,23 @@ class Auth:
             raise RefusedError(401, "authentication_error", "OAuth authentication is currently not supported.")
 
 
+def exchange_google(request: Request) -> dict[str, Any]:
+    """Google's token exchange for a workload identity: a form in, an access token out."""
+    form = parse_qs(request.raw.decode())
+    if form.get("grant_type") != [GOOGLE_GRANT_TYPE] or not form.get("subject_token"):
+        raise RefusedError(400, "invalid_request", "not a token exchange")
+    return {
+        "access_token": GOOGLE_TOKEN,
+        "issued_token_type": "urn:ietf:params:oauth:token-type:access_token",
+        "token_type": "Bearer",
+        "expires_in": 3600,
+    }
+
+
 def _credential(request: Request) -> str:
-    """The key from either header; the SDK sends an API key as a bearer too."""
+    """The key from either header; the SDK sends an API key as a bearer too, and signs what goes to AWS."""
     scheme, _, value = request.headers.get("authorization", "").partition(" ")
-    bearer = value if scheme.lower() == "bearer" else ""
+    bearer = value if scheme.lower() in ("bearer", "aws4-hmac-sha256") else ""
     return request.headers.get("x-api-key") or bearer
 
 

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from tests.fakes.messages.log import RefusedError, Request
 from tests.fakes.messages.replies import DEFAULT_MESSAGES, STATUS_OF_TYPE, Drop, HttpError
+from tests.fakes.messages.vertex import translate
 from tests.fakes.messages.wire import PING, Envelope, Event, error_event
 
 if TYPE_CHECKING:
@@ -114,7 +115,9 @@ class Handler(BaseHTTPRequestHandler):
     def _request(self, raw: bytes) -> Request:
         parts = urlsplit(self.path)
         headers = {name.lower(): value for name, value in self.headers.items()}
-        return Request(self.command, parts.path, parts.query, headers, raw, _parse(raw), time.time())
+        return translate(
+            Request(self.command, parts.path, parts.query, headers, raw, _parse(raw), time.time(), parts.path)
+        )
 
     def _write(self, call: _Call, outcome: Outcome) -> None:
         match outcome:
@@ -181,6 +184,8 @@ class Handler(BaseHTTPRequestHandler):
             if event.name != PING:
                 if self._fault(call, reply, sent):
                     return
+                if event.name == "content_block_start" and event.data["index"]:
+                    self._pause(reply.block_pause)
                 sent += 1
             self._send_event(event, reply.write)
             self._pause(reply.pause)
@@ -193,7 +198,7 @@ class Handler(BaseHTTPRequestHandler):
             self._hang_up()
             return True
         if reply.stall_after is not None and sent >= reply.stall_after:
-            self._stall(call.request)
+            self._stall(call.request, reply.stall_ping)
             return True
         if reply.error_after is not None and sent >= reply.error_after:
             self._send_event(error_event(*reply.error), reply.write)
@@ -212,10 +217,12 @@ class Handler(BaseHTTPRequestHandler):
         if seconds and self.service.stopping.wait(seconds):
             raise ConnectionAbortedError("the server stops")
 
-    def _stall(self, request: Request) -> None:
-        """Send nothing more until the caller goes or the server stops."""
+    def _stall(self, request: Request, ping: float = 0.0) -> None:
+        """Send nothing more, or only pings, until the caller goes or the server stops."""
         self.close_connection = True
-        while not self.service.stopping.wait(0.02):
+        while not self.service.stopping.wait(ping or 0.02):
+            if ping:
+                self._send_event(Event(PING, {"type": PING}), None)
             readable, _, _ = select.select([self.connection], [], [], 0)
             if readable and not self.connection.recv(1, socket.MSG_PEEK):
                 self.service.abandoned(request)

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request as it arrived; header names are lower-case, `body` is None unless it is JSON."""
+    """One request as it arrived; header names are lower-case, `body` is None unless it is JSON.
+
+    A call through Vertex AI is shown as the first-party call that it stands for; `sent_to` is the path it came by.
+    """
 
     method: str
     path: str
@@ -20,6 +23,7 @@ class Request:
     raw: bytes
     body: Any
     time: float
+    sent_to: str = ""
 
     @property
     def creates_message(self) -> bool:

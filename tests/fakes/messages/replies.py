@@ -66,6 +66,8 @@ class Reply:
 
     `cut_after`, `error_after` and `stall_after` count the events sent before the fault, without pings.
     `chunk` is the number of characters in one delta, `write` the number of bytes in one write to the socket.
+    `pause` is the time in seconds after each event, `block_pause` the time before each block but the first;
+    a stalled stream pings every `stall_ping` seconds, where that is set.
     `usage` replaces the simulated counts; keys it leaves out are 0.
     """
 
@@ -78,9 +80,11 @@ class Reply:
     chunk: int = 16
     write: int | None = None
     pause: float = 0.0
+    block_pause: float = 0.0
     ping_every: int = 0
     cut_after: int | None = None
     stall_after: int | None = None
+    stall_ping: float = 0.0
     error_after: int | None = None
     error: tuple[str, str] = ("overloaded_error", "Overloaded")
 

@@ -7,13 +7,23 @@ import sys
 import threading
 import traceback
 from collections import deque
+from dataclasses import replace
 from http.server import ThreadingHTTPServer
 from itertools import count as numbers
 from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import unquote
 
-from tests.fakes.messages.auth import Auth, TokenRefusal
+from tests.fakes.messages.auth import Auth, TokenRefusal, exchange_google
 from tests.fakes.messages.cache import PromptCache
-from tests.fakes.messages.catalogue import KNOWN, get_model, list_models
+from tests.fakes.messages.catalogue import (
+    KNOWN,
+    Abilities,
+    check_abilities,
+    check_known,
+    get_model,
+    list_models,
+)
+from tests.fakes.messages.diagnose import Diagnoses
 from tests.fakes.messages.handler import Handler, Page, Stream
 from tests.fakes.messages.issued import Issued
 from tests.fakes.messages.log import RefusedError, invalid
@@ -51,6 +61,9 @@ class FakeMessages:
         context_window: int | None = None,
         cache_minimum: int = 0,
         max_body: int = 32 * MEBIBYTE,
+        abilities: Abilities | None = None,
+        describes_models: bool = True,
+        knows_diagnostics: bool = True,
         allow_invalid: bool = False,
     ) -> None:
         self.requests: list[Request] = []
@@ -60,6 +73,11 @@ class FakeMessages:
         self.max_body = max_body
         self._models = models
         self._context_window = context_window
+        known = abilities or Abilities()
+        self._abilities = replace(known, max_input_tokens=context_window) if context_window else known
+        self._describes_models = describes_models
+        self._knows_diagnostics = knows_diagnostics
+        self._diagnoses = Diagnoses()
         self._allow_invalid = allow_invalid
         self._auth = Auth(api_key)
         self._cache = PromptCache(cache_minimum)
@@ -158,6 +176,8 @@ class FakeMessages:
         """Decide what to answer."""
         if (request.method, request.path) == ("POST", "/v1/oauth/token"):
             return self._exchange(request)
+        if (request.method, request.path) == ("POST", "/sts/v1/token"):
+            return Page(exchange_google(request))
         self._auth.check(request)
         self._guard(lambda: _check_json(request))
         match request.method, request.path.removeprefix("/v1/").split("/"):
@@ -166,10 +186,10 @@ class FakeMessages:
             case "POST", ["messages", "count_tokens"]:
                 self._guard(lambda: check_count(request.body))
                 return Page({"input_tokens": count(request.body)})
-            case "GET", ["models"]:
-                return Page(list_models(self._known_models))
-            case "GET", ["models", name]:
-                return Page(get_model(self._known_models, name))
+            case "GET", ["models"] if self._describes_models:
+                return Page(list_models(self._known_models, self._abilities))
+            case "GET", ["models", name] if self._describes_models:
+                return Page(get_model(self._known_models, unquote(name), self._abilities))
         raise RefusedError(404, "not_found_error", f"Not found: {request.method} {request.path}")
 
     @property
@@ -184,9 +204,13 @@ class FakeMessages:
 
     def _create(self, request: Request) -> Outcome:
         body = request.body
+        if not self._knows_diagnostics and isinstance(body, dict) and "diagnostics" in body:
+            # A proxy's own rule, not the API's: the caller is meant to cope.
+            raise invalid("diagnostics: Extra inputs are not permitted")
         self._guard(lambda: check_create(body))
         if self._models is not None:
-            get_model(self._models, body["model"])
+            check_known(self._models, body["model"])
+        self._guard(lambda: check_abilities(body, self._abilities))
         self._guard(lambda: self._issued.check(body))
         tokens = count(body)
         if self._context_window is not None and tokens > self._context_window:
@@ -221,9 +245,11 @@ class FakeMessages:
     def _envelope(self, reply: Reply, body: dict[str, Any]) -> Envelope:
         blocks = tuple(content_of(block, self._new_id) for block in reply.content)
         self._issued.remember(body["model"], blocks)
+        message_id, parts = self._new_id("msg"), parts_of(body)
         with self._lock:
-            charged = self._cache.bill(parts_of(body))
-        return Envelope(self._new_id("msg"), body["model"], reply, blocks, usage_of(reply, blocks, charged))
+            charged = self._cache.bill(parts)
+            diagnostics = self._diagnoses.compare(body, message_id, parts)
+        return Envelope(message_id, body["model"], reply, blocks, usage_of(reply, blocks, charged), diagnostics)
 
     def _new_id(self, prefix: str) -> str:
         return f"{prefix}_fake{next(self._serial):06d}"

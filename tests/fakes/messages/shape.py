@@ -41,6 +41,7 @@ TOOLS = _by_type(get_args(types.ToolUnionParam))
 
 _SETTINGS: dict[str, Any] = {
     "cache_control": types.CacheControlEphemeralParam,
+    "diagnostics": types.DiagnosticsParam,
     "metadata": types.MetadataParam,
     "output_config": types.OutputConfigParam,
 }

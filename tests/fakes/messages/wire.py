@@ -42,6 +42,7 @@ class Envelope:
     reply: Reply
     blocks: tuple[Json, ...]
     usage: Json
+    diagnostics: Json | None = None
 
     def message(self) -> Json:
         """The whole message, as a call without `stream` gets it."""
@@ -59,7 +60,13 @@ class Envelope:
         yield from _with_pings(self._events(), self.reply.ping_every)
 
     def _head(self) -> Json:
-        return {"id": self.id, "type": "message", "role": "assistant", "model": self.model}
+        return {
+            "id": self.id,
+            "type": "message",
+            "role": "assistant",
+            "model": self.model,
+            "diagnostics": self.diagnostics,
+        }
 
     def _events(self) -> Iterator[Event]:
         started = {**self.usage, "output_tokens": min(1, self.usage["output_tokens"])}
