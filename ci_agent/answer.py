@@ -16,7 +16,7 @@ from ci_agent.context.instructions import read_instructions
 from ci_agent.context.prompt import build_prompt, local_prompt
 from ci_agent.context.untrusted import Wrapper
 from ci_agent.errors import CiAgentError, ConfigError
-from ci_agent.loop.budget import Deadline
+from ci_agent.loop.budget import Deadline, Meter
 from ci_agent.loop.engine import Ended, Engine
 from ci_agent.loop.run import Conversation
 from ci_agent.outputs.comment import RunFacts, explain, render_comment
@@ -27,11 +27,13 @@ from ci_agent.outputs.sanitise import Sanitiser
 from ci_agent.outputs.summary import render_summary
 from ci_agent.policy.paths import PathPolicy
 from ci_agent.provide import make_model
+from ci_agent.session.spill import Spill
 from ci_agent.session.store import ArtifactStore
 from ci_agent.session.transcript import Recorder
 from ci_agent.settings import Mode
 from ci_agent.tools.executor import Executor
 from ci_agent.tools.registry import specs
+from ci_agent.tools.seen import SeenFiles
 from ci_agent.types.notices import Reason
 from ci_agent.types.outputs import Comment
 from ci_agent.types.tools import ToolContext
@@ -56,8 +58,10 @@ CONCLUSIONS = {
     Reason.COMPLETED: ("success", 0),
     Reason.MAX_TURNS: ("partial", 4),
     Reason.BUDGET_USD: ("partial", 4),
+    Reason.BUDGET_TOKENS: ("partial", 4),
     Reason.DEADLINE: ("partial", 4),
-    Reason.CANCELLED: ("cancelled", 130),
+    Reason.CANCELLED_STREAMING: ("cancelled", 130),
+    Reason.CANCELLED_TOOLS: ("cancelled", 130),
 }
 FAILED = ("failure", 1)
 LONGEST_NOTE = 200
@@ -145,8 +149,10 @@ def converse(session: Session, prompt: Prompt, outside: Outside, facts: Record) 
         deadline = Deadline(grant.minutes * 60)
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, deadline.cut)
-        executor = Executor(grant, ToolContext(PathPolicy(session.root, grant.deny)), outside.redact)
-        conversation = Conversation(prompt, grant, specs(grant), session.model, executor, deadline)
+        shelf = Spill(session.store.folder / "results", outside.redact)
+        paths = PathPolicy(session.root, grant.deny, also_readable=shelf.folder)
+        executor = Executor(grant, ToolContext(paths, seen=SeenFiles()), outside.redact, shelf=shelf)
+        conversation = Conversation(prompt, grant, specs(grant), session.model, executor, deadline, Meter(grant))
         engine = Engine(conversation, Recorder(session.id), session.store, outside.emit)
         start = {
             "version": __version__,
@@ -170,7 +176,7 @@ def converse(session: Session, prompt: Prompt, outside: Outside, facts: Record) 
 
 def _refuse_wrong_address(settings: Settings, terminal: Terminal) -> None:
     """A model address somebody chose and that nothing answers at is a mistake in the configuration."""
-    if terminal.reason is Reason.MODEL_UNREACHABLE and settings.anthropic_base_url and terminal.turns == 1:
+    if terminal.reason is Reason.MODEL_ERROR and settings.anthropic_base_url and not terminal.reached:
         raise ConfigError(
             f"no model answers at ANTHROPIC_BASE_URL {settings.anthropic_base_url}: {terminal.detail}",
             hint="correct anthropic-base-url",

@@ -41,7 +41,7 @@ class Done:
     @property
     def everything(self) -> str:
         """All that anybody could read afterwards."""
-        files = [path.read_text() for path in sorted(self.folder.glob("*"))] if self.folder.exists() else []
+        files = [path.read_text() for path in sorted(self.folder.rglob("*")) if path.is_file()]
         return "\n".join([self.stdout, self.stderr, self.summary, *self.outputs.values(), *files])
 
 

@@ -136,7 +136,6 @@ def test_passing_server_error_is_waited_out(job: Job, github: FakeGitHub, api: F
     assert len(github.writes) == 1
 
 
-@pytest.mark.xfail(reason="the SDK no longer tries again, and the loop does not yet")
 def test_passing_error_of_the_model_is_waited_out(job: Job, github: FakeGitHub, api: FakeMessages) -> None:
     api.queue(HttpError(529, "overloaded_error"), Reply([Text("Here.")]))
     done = job.run()

@@ -217,7 +217,7 @@ def test_prefix_of_the_prompt_stays_the_same_so_that_it_is_read_from_the_cache(j
 def test_model_that_ends_without_an_answer_is_a_failure_and_it_is_said(
     job: Job, github: FakeGitHub, api: FakeMessages
 ) -> None:
-    api.queue(Reply([Thinking("hm")]))
+    api.queue(*[Reply([Thinking("hm")])] * 3)
     done = job.run()
     assert done.code == 1
     assert "the model ended without writing an answer" in posted(github)[0]
@@ -409,7 +409,7 @@ def test_legacy_command_mark_in_json_output_is_escaped(job: Job, api: FakeMessag
 
 def test_stream_that_is_no_stream_is_a_posted_failure(job: Job, github: FakeGitHub, api: FakeMessages) -> None:
     body = "event: message_start\ndata: {nonsense\n\n"
-    api.queue(HttpError(200, body=body, content_type="text/event-stream"))
+    api.queue(*[HttpError(200, body=body, content_type="text/event-stream")] * 5)
     done = job.run()
     assert done.code == 1
     assert "something that is not a message" in posted(github)[0]

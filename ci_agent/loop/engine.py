@@ -59,6 +59,7 @@ class Engine:
             "usage": asdict(ended.terminal.usage),
             "total_cost_usd": ended.terminal.cost_usd,
             "prices_as_of": load_prices().as_of,
+            **self.conversation.meter.report(),
         }
         self.store.write_json("usage.json", usage)
         return result

@@ -1,44 +1,40 @@
-"""The conversation: ask the model, run its tools, until it is done or must stop."""
+"""The conversation: pass after pass, until one of them ends it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import aclosing
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ci_agent.context.prompt import CacheClass
-from ci_agent.loop.budget import Deadline, exhausted
-from ci_agent.loop.recovery import AFTER_FAILURE, AFTER_STOP
+from ci_agent.loop.compact import estimate_text
+from ci_agent.loop.passes import Pass
+from ci_agent.loop.prepare import Preparer, Room
+from ci_agent.loop.repairs import Kit, Pace
 from ci_agent.loop.state import State
-from ci_agent.loop.turn import Turn, take_turn
+from ci_agent.loop.turn import why_cut
 from ci_agent.models.base import Request, SystemPart
-from ci_agent.models.pricing import price
-from ci_agent.types.messages import Message, TextBlock, ToolSpec, ToolUseBlock
-from ci_agent.types.notices import (
-    AssistantSaid,
-    Decided,
-    ModelCalled,
-    Notice,
-    Reason,
-    Terminal,
-    ToolsAnswered,
-)
+from ci_agent.types.messages import Message, TextBlock, ToolSpec
+from ci_agent.types.notices import Notice, Reason, Terminal
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from ci_agent.context.prompt import Prompt, Section
+    from ci_agent.context.prompt import Prompt
+    from ci_agent.loop.budget import Deadline, Meter
     from ci_agent.models.base import Model
     from ci_agent.tools.executor import Executor
+    from ci_agent.types.notices import Compacted
     from ci_agent.types.tasks import Grant
 
-__all__ = ["Conversation"]
+__all__ = ["MAX_OUTPUT_TOKENS", "Conversation"]
 
-MAX_OUTPUT_TOKENS = 16_000
+MAX_OUTPUT_TOKENS = 8_000
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Everything a conversation needs."""
+    """Everything a conversation needs. A subagent's shares `deadline` and `meter` with its parent's."""
 
     prompt: Prompt
     grant: Grant
@@ -46,81 +42,81 @@ class Conversation:
     model: Model
     executor: Executor
     deadline: Deadline
+    meter: Meter
+    pace: Pace = field(default_factory=Pace)
 
     async def run(self) -> AsyncGenerator[Notice, None]:
         """Notices as things happen; the last one is a `Terminal`."""
-        state = State(messages=(Message("user", tuple(TextBlock(part.text) for part in self.prompt.user)),))
+        state = State(
+            messages=(Message("user", tuple(TextBlock(part.text) for part in self.prompt.user)),),
+            model=self.grant.model,
+            max_tokens=MAX_OUTPUT_TOKENS,
+        )
         while True:
-            if stop := exhausted(state, self.grant):
-                yield _end(state, *stop)
+            if limit := self.meter.exhausted():
+                yield self._end(state, limit.reason, limit.detail)
                 return
-            yield ModelCalled(state.turns + 1, self.grant.model)
             try:
                 async with self.deadline.limit():
-                    turn = await take_turn(self.model, self._request(state))
+                    state, boundaries, kit = await self._prepare(state)
             except TimeoutError:
-                yield _end(state, self.deadline.reason, self._why_cut())
+                reason = Reason.CANCELLED_STREAMING if self.deadline.cancelled else Reason.DEADLINE
+                yield self._end(state, reason, why_cut(self.deadline))
                 return
-            state = state.billed(turn.usage, price(self.grant.model, turn.usage), turn.seconds)
-            if turn.message is None:
-                yield _failed(state, turn)
+            for boundary in boundaries:
+                yield boundary
+            step = Pass(state, kit, self.model, self.executor)
+            async with aclosing(step.play(self._request(state))) as notices:
+                async for notice in notices:
+                    yield notice
+            state = step.state
+            if step.end is not None:
+                yield self._end(state, *step.end)
                 return
-            state = state.said(turn.message)
-            yield AssistantSaid(turn.message, turn.usage, self.grant.model)
-            calls = [block for block in turn.message.content if isinstance(block, ToolUseBlock)]
-            if not calls and turn.stop_reason != "pause_turn":
-                yield _answered(state, turn)
-                return
-            if calls:
-                decided = [(call, self.executor.decide(call)) for call in calls]
-                for call, decision in decided:
-                    yield Decided(call, decision)
-                try:
-                    async with self.deadline.limit():
-                        results = await self.executor.run(decided)
-                except TimeoutError:
-                    yield _end(state, self.deadline.reason, self._why_cut())
-                    return
-                state = state.said(Message("user", results))
-                yield ToolsAnswered(results)
+
+    async def _prepare(self, state: State) -> tuple[State, list[Compacted], Kit]:
+        facts = await self.model.describe(state.model)
+        preparer = Preparer(
+            self.model, self.grant.light_model, self.meter, self.executor.context.todos, self._overhead()
+        )
+        room = Room.of(facts, state.max_tokens)
+        state, boundaries = await preparer.prepare(state, room)
+        return state, boundaries, Kit(self.grant, preparer, room, self.deadline, self.meter, self.pace)
+
+    def _overhead(self) -> int:
+        """What system prompt and tools add to every prompt."""
+        parts = [section.text for section in self.prompt.system]
+        parts += [f"{tool.name}{tool.description}{tool.input_schema}" for tool in self.tools]
+        return sum(estimate_text(part) for part in parts)
 
     def _request(self, state: State) -> Request:
         return Request(
-            model=self.grant.model,
-            system=_parts(self.prompt.system),
+            model=state.model,
+            system=self._system(),
             messages=state.messages,
             tools=self.tools,
-            max_tokens=MAX_OUTPUT_TOKENS,
+            max_tokens=state.max_tokens,
             effort=self.grant.effort,
+            previous_id=state.previous_id,
         )
 
-    def _why_cut(self) -> str:
-        if self.deadline.reason is Reason.CANCELLED:
-            return "the job was cancelled"
-        return f"the time limit of {self.grant.minutes:g} minutes is reached"
+    def _system(self) -> tuple[SystemPart, ...]:
+        """The sections; what is the same in every run ends one prefix, what is the same in this run another."""
+        sections = self.prompt.system
+        last_global = max((n for n, part in enumerate(sections) if part.cache is CacheClass.GLOBAL), default=-1)
+        return tuple(
+            SystemPart(part.text, ends_prefix=number in (last_global, len(sections) - 1))
+            for number, part in enumerate(sections)
+        )
 
-
-def _parts(sections: tuple[Section, ...]) -> tuple[SystemPart, ...]:
-    """The system prompt; worth a cache entry are what every run shares and what every turn shares."""
-    shared = [at for at, section in enumerate(sections) if section.cache is CacheClass.GLOBAL]
-    ends = {*shared[-1:], len(sections) - 1}
-    return tuple(SystemPart(section.text, at in ends) for at, section in enumerate(sections))
-
-
-def _answered(state: State, turn: Turn) -> Terminal:
-    """The model stopped by itself; why decides whether that is an answer."""
-    if reason := AFTER_STOP.get(turn.stop_reason):
-        return _end(state, reason, f"the model stopped with {turn.stop_reason}. {turn.detail}".strip())
-    if turn.message is None or not turn.message.text:
-        return _end(state, Reason.MODEL_ERROR, "the model ended without writing an answer")
-    return _end(state, Reason.COMPLETED, "")
-
-
-def _failed(state: State, turn: Turn) -> Terminal:
-    if turn.failure is None:
-        raise AssertionError("a turn without a message has a failure")
-    return _end(state, AFTER_FAILURE[turn.failure.kind], turn.failure.message)
-
-
-def _end(state: State, reason: Reason, detail: str) -> Terminal:
-    return Terminal(reason, detail, state.text, state.turns, state.usage, state.cost_usd, state.api_seconds)
+    def _end(self, state: State, reason: Reason, detail: str) -> Terminal:
+        return Terminal(
+            reason=reason,
+            detail=detail,
+            text=state.text,
+            turns=self.meter.turns,
+            usage=self.meter.usage,
+            cost_usd=self.meter.cost_usd,
+            api_seconds=self.meter.api_seconds,
+            reached=state.reached,
+        )

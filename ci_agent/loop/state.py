@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from ci_agent.types.messages import Message, Usage
+from ci_agent.loop.facts import Facts
+from ci_agent.loop.recovery import Attempts
 
-__all__ = ["State"]
+if TYPE_CHECKING:
+    from ci_agent.types.messages import Message
+    from ci_agent.types.notices import Transition
+
+__all__ = ["Measured", "State"]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """How many tokens the first `messages` messages are, as the API itself counted them."""
+
+    tokens: int = 0
+    messages: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,24 +28,42 @@ class State:
     """What the next call is made from."""
 
     messages: tuple[Message, ...]
-    turns: int = 0
-    usage: Usage = Usage()
-    cost_usd: float | None = 0.0
-    api_seconds: float = 0.0
+    model: str
+    max_tokens: int
+    transition: Transition | None = None
+    attempts: Attempts = field(default_factory=Attempts)
+    measured: Measured = field(default_factory=Measured)
+    facts: Facts = field(default_factory=Facts)
     text: str = ""
+    carried: str = ""
+    previous_id: str = ""
+    cached: int = 0
+    after_boundary: bool = False
+    reached: bool = False
+    warned: bool = False
+    todos_at: int = 0
 
-    def billed(self, usage: Usage, cost: float | None, seconds: float) -> State:
-        """Charged for a call. One call without a known price makes the total unknown."""
-        total = None if self.cost_usd is None or cost is None else self.cost_usd + cost
+    def said(self, message: Message, *, continues: bool = False) -> State:
+        """With a message of the model. What continues a message that was cut belongs to the same text."""
+        whole = f"{self.carried}{message.spoken}"
         return replace(
             self,
-            turns=self.turns + 1,
-            usage=self.usage + usage,
-            cost_usd=total,
-            api_seconds=self.api_seconds + seconds,
+            messages=(*self.messages, message),
+            text=whole.strip() or self.text,
+            carried=whole if continues else "",
         )
 
-    def said(self, message: Message) -> State:
-        """With one more message; the newest text is what a run that must stop can still show."""
-        text = message.text if message.role == "assistant" and message.text else self.text
-        return replace(self, messages=(*self.messages, message), text=text)
+    def overheard(self, heard: str) -> State:
+        """With the text of a block that was cut off: the last thing a run that must stop can show."""
+        if not heard.strip():
+            return self
+        before = self.carried or (f"{self.text}\n\n" if self.text else "")
+        return replace(self, text=f"{before}{heard}".strip())
+
+    def told(self, message: Message) -> State:
+        """With a message to the model."""
+        return replace(self, messages=(*self.messages, message))
+
+    def went(self, transition: Transition) -> State:
+        """Going on, and why."""
+        return replace(self, transition=transition, attempts=self.attempts.counted(transition))

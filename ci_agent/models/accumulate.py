@@ -52,7 +52,7 @@ class Accumulator:
             case "message_start":
                 self.started = True
                 self.usage = _usage(event.message.usage, self.usage)
-                yield Started(event.message.model, event.message.id, _cache_miss(event.message))
+                yield Started(event.message.model, event.message.id, _cache_miss(event.message), self.usage)
             case "content_block_start":
                 self._start(event)
             case "content_block_delta":

@@ -71,11 +71,12 @@ class CacheMiss:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The model accepted the request."""
+    """The model accepted the request; `usage` is what it read, billed whatever happens next."""
 
     model: str
     id: str = ""
     cache_miss: CacheMiss | None = None
+    usage: Usage = Usage()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from ci_agent.types.messages import Usage
 
-__all__ = ["PriceList", "load_prices", "price"]
+__all__ = ["PriceList", "load_prices", "price", "price_without_cache"]
 
 MILLION = 1_000_000
 
@@ -57,3 +57,8 @@ def price(model: str, usage: Usage) -> float | None:
         + usage.cache_read_input_tokens * band.cache_read
     )
     return total / MILLION
+
+
+def price_without_cache(model: str, usage: Usage) -> float | None:
+    """What the call would have cost had no part of its prompt been cached."""
+    return price(model, Usage(input_tokens=usage.prompt_tokens, output_tokens=usage.output_tokens))

@@ -21,16 +21,22 @@ ADVICE = {
     Reason.MAX_TURNS: "Raise `budget.turns` in the policy, or ask for less at once.",
     Reason.BUDGET_USD: "Raise `budget.usd` in the policy, or ask for less at once.",
     Reason.DEADLINE: "Raise `budget.minutes` in the policy, or ask for less at once.",
-    Reason.CANCELLED: "Comment again to start over.",
+    Reason.BUDGET_TOKENS: "Raise `budget.tokens` in the policy, or ask for less at once.",
+    Reason.CANCELLED_STREAMING: "Comment again to start over.",
+    Reason.CANCELLED_TOOLS: "Comment again to start over.",
     Reason.PROMPT_TOO_LONG: "Ask about a smaller part.",
     Reason.MAX_OUTPUT_TOKENS: "Ask for a shorter answer.",
     Reason.REFUSAL: "The model declined the request; put it another way.",
     Reason.MODEL_ERROR: "Re-run the job; if it happens again, the artifact's transcript has the details.",
-    Reason.MODEL_UNREACHABLE: "Check the network of the runner, then re-run the job.",
-    Reason.AUTH_ERROR: "A maintainer must check the `anthropic-api-key` input, or the ones for keyless sign-in.",
+    Reason.AUTH_ERROR: "A maintainer must check the credentials: `anthropic-api-key`, keyless sign-in or the cloud's.",
     Reason.INVALID_REQUEST: "The artifact's transcript has the request.",
+    Reason.IMAGE_ERROR: "Ask without the image, or with a smaller one.",
+    Reason.TOOL_FAILURES: "The artifact's ledger and transcript say why; a policy that allows more may help.",
+    Reason.STOP_HOOK_PREVENTED: "The hook's own output, in the transcript, says what it misses.",
+    Reason.HOOK_STOPPED: "The hook's own output, in the transcript, says why.",
 }
-PARTIAL = frozenset({Reason.MAX_TURNS, Reason.BUDGET_USD, Reason.DEADLINE, Reason.CANCELLED, Reason.MAX_OUTPUT_TOKENS})
+# What was found before such an end is worth reading; after the others there is nothing, or nothing to trust.
+WITHOUT_TEXT = frozenset({Reason.REFUSAL, Reason.AUTH_ERROR})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +61,7 @@ def explain(terminal: Terminal) -> str:
     advice = ADVICE[terminal.reason]
     detail = terminal.detail.rstrip(".")
     problem = f"**I could not finish:** {detail}. {advice}"
-    if terminal.text and terminal.reason in PARTIAL:
+    if terminal.text and terminal.reason not in WITHOUT_TEXT:
         return f"{problem}\n\nWhat I have so far:\n\n{terminal.text}"
     return problem
 

@@ -6,7 +6,20 @@ from collections.abc import Callable
 from typing import assert_never
 
 from ci_agent.types.messages import ToolResultBlock
-from ci_agent.types.notices import AssistantSaid, Decided, ModelCalled, Notice, Terminal, ToolsAnswered
+from ci_agent.types.notices import (
+    AssistantSaid,
+    CacheMissed,
+    Compacted,
+    Continued,
+    Decided,
+    ModelCalled,
+    Notice,
+    Stage,
+    Terminal,
+    ToolProgress,
+    ToolsAnswered,
+    Transition,
+)
 
 __all__ = ["describe"]
 
@@ -19,21 +32,53 @@ def describe(notice: Notice, redact: Callable[[str], str]) -> list[str]:
     def short(text: str) -> str:
         return _short(redact(text))
 
+    lines: list[str] = []
     match notice:
         case ModelCalled(turn, model):
-            return [f"turn {turn}: asking {model}"]
+            lines = [f"turn {turn}: asking {model}"]
         case AssistantSaid(message):
-            return [f"  says: {short(message.text)}"] if message.text else []
-        case Decided(call, decision):
-            verdict = "calls" if decision.allowed else "is refused"
-            why = "" if decision.allowed else f": {decision.reason}"
-            return [f"  {verdict} {call.name} {short(' '.join(f'{k}={v}' for k, v in call.input.items()))}{why}"]
-        case ToolsAnswered(results):
-            return [f"  gets {_size(result, short)}" for result in results]
+            lines = [f"  says: {short(message.text)}"] if message.text else []
+        case Decided():
+            lines = _decided(notice, short)
+        case ToolsAnswered(results, notes):
+            lines = [f"  gets {_size(result, short)}" for result in results]
+            lines += [f"  is told: {short(note)}" for note in notes]
+        case ToolProgress(_, tool, stage, detail):
+            lines = [f"  {tool}: {short(detail)}"] if stage is Stage.RUNNING and detail else []
+        case Compacted() | CacheMissed() | Continued():
+            lines = _upkeep(notice, short)
         case Terminal(reason, detail):
-            return [f"ended: {reason.value}{f' ({detail})' if detail else ''}"]
+            lines = [f"ended: {reason.value}{f' ({detail})' if detail else ''}"]
         case _:
             assert_never(notice)
+    return lines
+
+
+def _decided(notice: Decided, short: Callable[[str], str]) -> list[str]:
+    call, decision = notice.call, notice.decision
+    verdict = "calls" if decision.allowed else "is refused"
+    why = "" if decision.allowed else f": {decision.reason}"
+    return [f"  {verdict} {call.name} {short(' '.join(f'{k}={v}' for k, v in call.input.items()))}{why}"]
+
+
+def _upkeep(notice: Compacted | CacheMissed | Continued, short: Callable[[str], str]) -> list[str]:
+    match notice:
+        case Compacted(boundary, before, after):
+            return [f"  {boundary.value}: about {before:,} tokens become {after:,}"]
+        case CacheMissed(reason, tokens, expected):
+            return [] if expected else [f"  the prompt cache was missed: {reason}, about {tokens:,} tokens"]
+        case Continued():
+            return _continued(notice, short)
+        case _:
+            assert_never(notice)
+
+
+def _continued(notice: Continued, short: Callable[[str], str]) -> list[str]:
+    if notice.transition is Transition.NEXT_TURN:
+        return []
+    wait = f" after {notice.wait_seconds:.1f} s" if notice.wait_seconds else ""
+    why = f": {short(notice.detail)}" if notice.detail else ""
+    return [f"  goes on{wait} ({notice.transition.value}){why}"]
 
 
 def _size(result: ToolResultBlock, short: Callable[[str], str]) -> str:

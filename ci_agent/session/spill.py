@@ -63,6 +63,11 @@ class Spill:
         # By their excerpts, so that the results of one message can be shortened once more.
         self._kept: dict[str, Kept] = {}
 
+    @property
+    def folder(self) -> Path:
+        """Where whole results are."""
+        return self._folder
+
     def fit(self, name: str, tool_use_id: str, content: str) -> str:
         """The content as it is, or an excerpt that says where the rest is."""
         return content if len(content) <= LARGEST_RESULT else self._shorten(name, tool_use_id, content, SIZES[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, assert_never
 
 from ci_agent.types.messages import (
@@ -16,11 +17,15 @@ from ci_agent.types.messages import (
 )
 from ci_agent.types.notices import (
     AssistantSaid,
+    CacheMissed,
+    Compacted,
+    Continued,
     Decided,
     ModelCalled,
     Notice,
     Reason,
     Terminal,
+    ToolProgress,
     ToolsAnswered,
 )
 
@@ -34,6 +39,17 @@ Record = dict[str, object]
 SUBTYPES = {
     Reason.COMPLETED: "success",
     Reason.BUDGET_USD: "error_budget",
+    Reason.BUDGET_TOKENS: "error_budget",
+    Reason.CANCELLED_STREAMING: "error_cancelled",
+    Reason.CANCELLED_TOOLS: "error_cancelled",
+}
+
+
+SUBTYPE_OF_NOTICE: dict[type[Notice], str] = {
+    ToolProgress: "tool_progress",
+    CacheMissed: "cache_miss",
+    Compacted: "compact_boundary",
+    Continued: "transition",
 }
 
 
@@ -56,19 +72,22 @@ class Recorder:
     def record(self, notice: Notice) -> Record:
         """One notice."""
         match notice:
-            case ModelCalled(turn, model):
-                return self._notice("model_call", turn=turn, model=model)
+            case ModelCalled(turn, model, tokens):
+                return self._notice("model_call", turn=turn, model=model, prompt_tokens_estimate=tokens)
             case AssistantSaid(message, usage, model):
                 body = {**_message(message), "model": model, "usage": asdict(usage)}
                 return {"type": "assistant", "session_id": self.session_id, "message": body}
             case Decided(call, decision):
                 return self._decided(call, asdict(decision))
-            case ToolsAnswered(results):
+            case ToolsAnswered(results, notes):
+                texts = tuple(TextBlock(note) for note in notes)
                 return {
                     "type": "user",
                     "session_id": self.session_id,
-                    "message": _message(Message("user", results)),
+                    "message": _message(Message("user", (*results, *texts))),
                 }
+            case ToolProgress() | CacheMissed() | Compacted() | Continued():
+                return self._notice(SUBTYPE_OF_NOTICE[type(notice)], **_plain(notice))
             case Terminal():
                 return self._notice("terminal", reason=notice.reason.value, detail=notice.detail)
             case _:
@@ -104,6 +123,12 @@ class Recorder:
 
     def _notice(self, kind: str, **facts: object) -> Record:
         return {"type": "notice", "subtype": kind, "session_id": self.session_id, **facts}
+
+
+def _plain(notice: ToolProgress | CacheMissed | Compacted | Continued) -> Record:
+    """The fields of a notice, an enum as its value."""
+    fields = asdict(notice)
+    return {key: value.value if isinstance(value, Enum) else value for key, value in fields.items()}
 
 
 def _message(message: Message) -> Record:

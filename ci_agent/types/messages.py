@@ -85,7 +85,12 @@ class Message:
     @property
     def text(self) -> str:
         """All text blocks, joined."""
-        return "\n\n".join(block.text for block in self.content if isinstance(block, TextBlock)).strip()
+        return self.spoken.strip()
+
+    @property
+    def spoken(self) -> str:
+        """The same with the white space at both ends, which matters where a cut message goes on."""
+        return "\n\n".join(block.text for block in self.content if isinstance(block, TextBlock))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,8 @@ __all__ = [
     "KNOWN_TOOLS",
     "LARGEST_RESULT",
     "Effect",
+    "Jobs",
+    "NoJobs",
     "PathGate",
     "ResultShelf",
     "SeenLog",
@@ -25,6 +27,7 @@ __all__ = [
     "ToolCall",
     "ToolContext",
     "ToolResult",
+    "WholeResults",
 ]
 
 # Every name a policy may use. A name that is not in this list is a typing error, not a tool to come.
@@ -126,6 +129,34 @@ class ResultShelf(Protocol):
         ...
 
 
+class WholeResults:
+    """A shelf that keeps nothing, because nothing is too long."""
+
+    def fit(self, name: str, tool_use_id: str, content: str) -> str:
+        """The content as it is."""
+        return content
+
+    def fit_all(self, results: Sequence[ToolResultBlock]) -> tuple[ToolResultBlock, ...]:
+        """The results as they are."""
+        return tuple(results)
+
+
+class Jobs(Protocol):
+    """Background jobs of a run."""
+
+    def finished(self) -> tuple[str, ...]:
+        """One line for each job that ended since this was last asked."""
+        ...
+
+
+class NoJobs:
+    """A run without background jobs."""
+
+    def finished(self) -> tuple[str, ...]:
+        """None ever ends."""
+        return ()
+
+
 def _silent(_: str) -> None:
     """Progress that nobody follows."""
 
@@ -138,3 +169,4 @@ class ToolContext:
     todos: TodoList = field(default_factory=TodoList)
     seen: SeenLog = field(default_factory=SeenNothing)
     progress: Callable[[str], None] = _silent
+    jobs: Jobs = field(default_factory=NoJobs)

@@ -14,6 +14,7 @@ from ci_agent.tools import walk
 from ci_agent.tools.executor import Executor
 from ci_agent.types.messages import JsonValue, ToolResultBlock, ToolUseBlock
 from ci_agent.types.tools import LARGEST_RESULT, ToolContext
+from tests.tools.calls import run_calls
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ async def call(root: Path, name: str, /, *deny: str, **arguments: JsonValue) -> 
     grant = make_grant(policy, "answer", Limits())
     executor = Executor(grant, ToolContext(PathPolicy(root, grant.deny)), lambda text: text)
     use = ToolUseBlock("t", name, {key.replace("__", "-"): value for key, value in arguments.items()})
-    return (await executor.run([(use, executor.decide(use))]))[0]
+    return (await run_calls(executor, use))[0]
 
 
 async def test_read_numbers_lines_and_pages(root: Path) -> None:
@@ -146,7 +147,7 @@ async def test_results_come_in_call_order(root: Path) -> None:
     uses = [
         ToolUseBlock(f"t{n}", "Read", {"file_path": name}) for n, name in enumerate(["src/app.py", "gone", "empty.txt"])
     ]
-    results = await executor.run([(use, executor.decide(use)) for use in uses])
+    results = await run_calls(executor, *uses)
     assert [result.tool_use_id for result in results] == ["t0", "t1", "t2"]
     assert [result.is_error for result in results] == [False, True, False]
     assert results[2].content == "EMPTY.TXT IS EMPTY."

@@ -12,6 +12,7 @@ from ci_agent.tools.todo import todo_write
 from ci_agent.types.messages import JsonValue, ToolResultBlock, ToolUseBlock
 from ci_agent.types.todos import Todo, TodoStatus
 from ci_agent.types.tools import Effect, ToolContext
+from tests.tools.calls import run_calls
 
 
 def todo(content: str, status: str = "pending") -> dict[str, JsonValue]:
@@ -21,7 +22,7 @@ def todo(content: str, status: str = "pending") -> dict[str, JsonValue]:
 async def write(ctx: ToolContext, *todos: JsonValue) -> ToolResultBlock:
     executor = Executor(make_grant(Policy(version=1), "answer", Limits()), ctx, str)
     use = ToolUseBlock("t", "TodoWrite", {"todos": list(todos)})
-    return (await executor.run([(use, executor.decide(use))]))[0]
+    return (await run_calls(executor, use))[0]
 
 
 @pytest.fixture
