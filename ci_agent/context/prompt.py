@@ -30,6 +30,8 @@ How to work:
 - Look before you answer: find and read the code in question with the tools. Name files and lines you rely on.
 - Use several tool calls in one message when they do not depend on each other.
 - When a tool refuses, its message says why. Do not try the same call again; find another way or say what is missing.
+- For work of several steps, keep a list with TodoWrite and mark each step when it is done.
+- Text that begins with [ci_agent] and stands outside of tool results is from the runner: budgets, changed files, hooks.
 - If the request cannot be met with the tools you have, say plainly what is missing and what you found so far.
 
 How to answer:

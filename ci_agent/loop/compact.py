@@ -77,7 +77,9 @@ def _content(block: Block) -> str:
 
 def recent(messages: tuple[Message, ...], turns: int) -> int:
     """Where the last turns begin; a turn begins with the model's message. The goal is never part of them."""
-    starts = [index for index, message in enumerate(messages) if message.role == "assistant"]
+    roles = [message.role for message in messages]
+    # What continues a paused message belongs to it: a server tool's call and its result must stay together.
+    starts = [at for at, role in enumerate(roles) if role == "assistant" and roles[at - 1] != "assistant"]
     return starts[-turns] if 0 < turns <= len(starts) else (1 if turns else len(messages))
 
 

@@ -65,6 +65,10 @@ class Conversation:
                 return
             for boundary in boundaries:
                 yield boundary
+            if limit := self.meter.spent():
+                # A summary costs too, and may have used up the rest.
+                yield self._end(state, limit.reason, limit.detail)
+                return
             step = Pass(state, kit, self.model, self.executor)
             async with aclosing(step.play(self._request(state))) as notices:
                 async for notice in notices:

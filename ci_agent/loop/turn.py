@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Attempt", "Reply", "why_cut"]
 
 MOST_EVENTS_AHEAD = 64
+SECONDS_TO_END = 10.0
 LIMITS = {Reason.BUDGET_USD: Outcome.OUT_OF_MONEY, Reason.BUDGET_TOKENS: Outcome.OUT_OF_TOKENS}
 
 ToolNotice = Decided | ToolProgress
@@ -97,7 +98,7 @@ class Attempt:
     async def aclose(self) -> None:
         """Leave nothing running: no stream, no tool."""
         self._pump.cancel()
-        await asyncio.wait([self._pump])
+        await asyncio.wait([self._pump], timeout=SECONDS_TO_END)
         await self._batch.cancel("the attempt was given up")
 
     async def stream(self) -> AsyncGenerator[ToolNotice, None]:

@@ -188,6 +188,13 @@ def test_recent_counts_turns_and_never_the_goal() -> None:
     assert [recent(messages, count) for count in (0, 1, 3, 4, 9)] == [9, 7, 3, 1, 1]
 
 
+def test_paused_message_and_its_continuation_are_one_turn() -> None:
+    search = Message("assistant", (OpaqueBlock({"type": "server_tool_use", "id": "s"}),))
+    found = Message("assistant", (OpaqueBlock({"type": "web_search_tool_result", "tool_use_id": "s"}),))
+    messages = (*history(1), search, found)
+    assert recent(messages, 1) == 3
+
+
 def test_snip_cuts_old_arguments_and_reasoning_only() -> None:
     messages = history(3)
     snipped = snip(messages, recent(messages, 1))

@@ -481,6 +481,17 @@ async def test_tokens_run_out_and_the_calls_of_the_last_message_get_results(stag
     assert "the budget of 1,000 tokens is used up" in answered[0].results[0].content
 
 
+async def test_summary_that_uses_up_the_budget_is_the_last_call(stage: Stage, api: FakeMessages) -> None:
+    stage.size, stage.grant = 5_000, grant(budget_tokens=100_000)
+    small = {"input_tokens": 10, "output_tokens": 1}
+    steps = [Reply([look(f"file{n}")], usage=small) for n in range(4)]
+    dear = Reply([Text("Notes.")], usage={"input_tokens": 200_000, "output_tokens": 1})
+    api.queue(*steps, prompt_too_long(), prompt_too_long(), dear)
+    notices = await stage.play()
+    assert end(notices).reason is Reason.BUDGET_TOKENS
+    assert len(api.bodies) == 7
+
+
 async def test_answer_that_uses_up_the_budget_is_still_the_answer(stage: Stage, api: FakeMessages) -> None:
     stage.grant = grant(budget_tokens=10)
     api.queue(DONE)
