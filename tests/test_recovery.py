@@ -146,3 +146,41 @@ def test_stalled_model_is_given_up_within_the_idle_time(job: Job, github: FakeGi
     done = job.run()
     assert done.code == 0, done.stderr
     assert transitions(done) == ["stream_retry"]
+
+
+def test_long_work_stays_in_a_small_window_and_says_where_it_was_cut(job: Job, github: FakeGitHub) -> None:
+    job.env["GITHUB_SHA"] = job.commit({"long.txt": "a line of the long file\n" * 800})
+    with FakeMessages(context_window=30_000) as api:
+        job.env["ANTHROPIC_BASE_URL"] = api.url
+        api.queue(*[Reply([Text(f"Page {n}."), read("long.txt")]) for n in range(12)], Reply([Text("It repeats.")]))
+        done = job.run()
+        assert done.code == 0, done.stderr
+        assert "It repeats." in posted(github)[0]
+        assert len(api.bodies) == 13
+        assert all("what does add do?" in str(body["messages"][0]) for body in api.bodies)
+    boundaries = [record for record in done.lines("transcript.jsonl") if record.get("subtype") == "compact_boundary"]
+    assert boundaries
+    assert all(record["after_tokens"] < record["before_tokens"] for record in boundaries)
+    misses = [record for record in done.lines("transcript.jsonl") if record.get("subtype") == "cache_miss"]
+    assert {(record["reason"], record["expected"]) for record in misses} == {("messages_changed", True)}
+
+
+def test_large_result_is_kept_whole_and_can_be_read_on(job: Job, github: FakeGitHub) -> None:
+    lines = "".join(f"{number:5} needle and some more text to make it long\n" for number in range(2_000))
+    job.env["GITHUB_SHA"] = job.commit({"many.txt": lines})
+    with FakeMessages() as api:
+        job.env["ANTHROPIC_BASE_URL"] = api.url
+        kept = job.folder / "temp" / "ci-agent" / "results" / "toolu_grep.txt"
+        api.queue(
+            Reply([ToolUse("Grep", {"pattern": "needle", "head_limit": 1000}, id="toolu_grep")]),
+            Reply([ToolUse("Read", {"file_path": str(kept), "offset": 900, "limit": 2})]),
+            Reply([Text("Many.")]),
+        )
+        done = job.run()
+        assert done.code == 0, done.stderr
+        first = api.bodies[1]["messages"][-1]["content"][0]["content"]
+        second = api.bodies[2]["messages"][-1]["content"][0]
+    assert str(kept) in first
+    assert len(first) < 20_000
+    assert "needle" in second["content"]
+    assert not second["is_error"]

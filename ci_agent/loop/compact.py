@@ -23,7 +23,7 @@ from ci_agent.types.messages import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ci_agent.types.messages import Block, JsonValue
+    from ci_agent.types.messages import AssistantBlock, Block, JsonValue
 
 __all__ = [
     "SUMMARY_MARK",
@@ -32,6 +32,7 @@ __all__ = [
     "estimate_text",
     "microcompact",
     "recent",
+    "sendable",
     "snip",
     "without_thinking",
 ]
@@ -125,12 +126,22 @@ def without_thinking(messages: tuple[Message, ...]) -> tuple[Message, ...]:
 
 
 def _without_thoughts(blocks: Iterable[Block]) -> list[Block]:
-    return [
-        block
-        for block in blocks
-        if not isinstance(block, ThinkingBlock)
-        and not (isinstance(block, OpaqueBlock) and "thinking" in str(block.raw.get("type")))
-    ]
+    return [block for block in blocks if not _is_thought(block)]
+
+
+def _is_thought(block: Block) -> bool:
+    hidden = isinstance(block, OpaqueBlock) and block.raw.get("type") == "redacted_thinking"
+    return hidden or isinstance(block, ThinkingBlock)
+
+
+def sendable(blocks: Iterable[AssistantBlock], *, cut: bool) -> tuple[AssistantBlock, ...]:
+    """Blocks that the API takes back: no empty text, no half call at a cut, no reasoning at the end."""
+    kept = [block for block in blocks if not (isinstance(block, TextBlock) and not block.text.strip())]
+    if cut and kept and isinstance(kept[-1], ToolUseBlock) and kept[-1].error:
+        kept.pop()
+    while kept and _is_thought(kept[-1]):
+        kept.pop()
+    return tuple(kept)
 
 
 def microcompact(messages: tuple[Message, ...], until: int) -> tuple[Message, ...]:

@@ -78,7 +78,8 @@ class Pass:
                         yield notice
         if kept:
             # Collecting the results may have changed what happened.
-            outcome = self._after_tools(attempt, outcome)
+            if isinstance(verdict, Transition):
+                outcome = self._after_tools(attempt, reply, outcome)
             verdict = decide(outcome, self.state.attempts, closed(outcome, self.state, attempt.reply, kit))
             told = told or attempt.ended_by_hook
         else:
@@ -150,14 +151,15 @@ class Pass:
         asked = self.state.transition is Transition.TOKEN_BUDGET_CONTINUATION
         return not (asked and reply.usage.output_tokens < SMALLEST_CONTINUATION_TOKENS)
 
-    def _after_tools(self, attempt: Attempt, outcome: Outcome) -> Outcome:
-        if attempt.reply.outcome is not outcome and outcome is Outcome.CALLED_TOOLS:
-            outcome = attempt.reply.outcome if attempt.reply.outcome is not Outcome.PAUSED else outcome
-        if outcome is Outcome.CALLED_TOOLS and attempt.ended_by_hook:
+    def _after_tools(self, attempt: Attempt, before: Reply, outcome: Outcome) -> Outcome:
+        """What happened, now that the calls have their results."""
+        if attempt.reply.outcome is not before.outcome:
+            return attempt.reply.outcome
+        if not _calls(before.message):
+            return outcome
+        if attempt.ended_by_hook:
             return Outcome.HOOK_ENDED
-        if outcome is Outcome.CALLED_TOOLS and self.state.facts.worst()[1] >= FAILURES_TO_END:
-            return Outcome.TOOLS_KEEP_FAILING
-        return outcome
+        return Outcome.TOOLS_KEEP_FAILING if self.state.facts.worst()[1] >= FAILURES_TO_END else outcome
 
     async def _go_on(self, verdict: Transition | Reason, reply: Reply, told: str) -> AsyncGenerator[Notice, None]:
         if isinstance(verdict, Reason):

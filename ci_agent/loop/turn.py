@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from ci_agent.loop.budget import Charge, Purpose
+from ci_agent.loop.compact import sendable
 from ci_agent.loop.recovery import FAILURES, STOPS, Outcome
 from ci_agent.models.base import BlockDone, CacheMiss, Failed, Finished, Started, TextDelta
-from ci_agent.types.messages import Message, OpaqueBlock, TextBlock, ThinkingBlock, ToolUseBlock, Usage
+from ci_agent.types.messages import Message, TextBlock, ToolUseBlock, Usage
 from ci_agent.types.notices import Decided, Reason, ToolProgress
 
 if TYPE_CHECKING:
@@ -213,7 +214,7 @@ class Attempt:
         self._meter.charge(Charge(self._request.model, purpose, usage), time.monotonic() - self._began)
 
     def _make(self, outcome: Outcome, usage: Usage, detail: str, retry_after: float | None = None) -> Reply:
-        message = Message("assistant", _sendable(self._blocks, cut=outcome is Outcome.OUTPUT_CUT))
+        message = Message("assistant", sendable(self._blocks, cut=outcome is Outcome.OUTPUT_CUT))
         started = self._started
         return Reply(
             outcome,
@@ -234,17 +235,3 @@ def why_cut(deadline: Deadline) -> str:
         if deadline.cancelled
         else f"the time limit of {deadline.seconds / 60:g} minutes is reached"
     )
-
-
-def _sendable(blocks: list[AssistantBlock], *, cut: bool) -> tuple[AssistantBlock, ...]:
-    """Blocks that the API takes back: no empty text, no half call at a cut, no reasoning at the end."""
-    kept = [block for block in blocks if not (isinstance(block, TextBlock) and not block.text.strip())]
-    if cut and kept and isinstance(kept[-1], ToolUseBlock) and kept[-1].error:
-        kept.pop()
-    while kept and (isinstance(kept[-1], ThinkingBlock) or _is_hidden_thinking(kept[-1])):
-        kept.pop()
-    return tuple(kept)
-
-
-def _is_hidden_thinking(block: AssistantBlock) -> bool:
-    return isinstance(block, OpaqueBlock) and block.raw.get("type") == "redacted_thinking"

@@ -207,6 +207,13 @@ async def test_call_that_was_cut_is_dropped_and_the_whole_one_answered(stage: St
     assert results == [1]
 
 
+async def test_cancelled_in_a_message_that_was_cut_ends_the_run_at_once(stage: Stage, api: FakeMessages) -> None:
+    api.queue(CUT, Reply([Text("Half."), look("slow", 60)], stop_reason="max_tokens"))
+    notices = await stage.play(cut_when(stage, lambda notice: isinstance(notice, AssistantSaid)))
+    assert end(notices).reason is Reason.CANCELLED_TOOLS
+    assert transitions(notices) == ["max_output_tokens_escalate"]
+
+
 async def test_reasoning_that_fills_the_whole_output_is_no_message(stage: Stage, api: FakeMessages) -> None:
     only_thoughts = Reply([Thinking("hm")], stop_reason="max_tokens")
     api.queue(only_thoughts, only_thoughts, DONE)
