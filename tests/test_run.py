@@ -409,7 +409,7 @@ def test_legacy_command_mark_in_json_output_is_escaped(job: Job, api: FakeMessag
 
 def test_stream_that_is_no_stream_is_a_posted_failure(job: Job, github: FakeGitHub, api: FakeMessages) -> None:
     body = "event: message_start\ndata: {nonsense\n\n"
-    api.queue(*[HttpError(200, body=body, content_type="text/event-stream")] * 5)
+    api.queue(*[HttpError(200, body=body, content_type="text/event-stream")] * 7)
     done = job.run()
     assert done.code == 1
     assert "something that is not a message" in posted(github)[0]

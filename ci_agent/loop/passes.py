@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -130,6 +131,9 @@ class Pass:
         """What happened, once the hooks have spoken; they are asked once for each stop."""
         if reply.outcome is Outcome.PAUSED and _calls(reply.message):
             return Outcome.CALLED_TOOLS, ""
+        if reply.outcome is Outcome.UNREACHABLE and self.state.reached:
+            # It was there a moment ago: a network that drops is no wrong address.
+            return Outcome.INTERRUPTED, ""
         if reply.outcome is not Outcome.ANSWERED:
             return reply.outcome, ""
         try:
@@ -165,18 +169,20 @@ class Pass:
         if isinstance(verdict, Reason):
             self.end = verdict, self._why(verdict, reply, told)
             return
+        deadline = self._kit.deadline
         try:
-            async with self._kit.deadline.limit():
+            async with deadline.limit():
                 state, boundaries, continued = await repair(verdict, self.state, reply, self._kit, told)
+            self.state = state
+            for boundary in boundaries:
+                yield boundary
+            # Said before the wait, which may be minutes: whoever watches should know.
+            yield continued
+            async with deadline.limit():
+                await asyncio.sleep(continued.wait_seconds)
         except TimeoutError:
-            deadline = self._kit.deadline
             reason = Reason.CANCELLED_STREAMING if deadline.cancelled else Reason.DEADLINE
             self.end = reason, why_cut(deadline)
-            return
-        self.state = state
-        for boundary in boundaries:
-            yield boundary
-        yield continued
 
     def _why(self, reason: Reason, reply: Reply, told: str) -> str:
         name, count = self.state.facts.worst()

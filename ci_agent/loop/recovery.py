@@ -65,12 +65,12 @@ class Rule:
 UNLIMITED = 1_000_000_000  # budgets and turns bound these
 
 _NEXT = Step(Transition.NEXT_TURN, UNLIMITED, UNLIMITED)
-_RETRY = Step(Transition.STREAM_RETRY, 4, 20)
+_RETRY = Step(Transition.STREAM_RETRY, 6, 30)
 _FALLBACK = Step(Transition.MODEL_FALLBACK, 1, 1)
 _DRAIN = Step(Transition.COLLAPSE_DRAIN_RETRY, 1, 10)
 _COMPACT = Step(Transition.REACTIVE_COMPACT_RETRY, 1, 5)
 # Overload rarely passes within seconds, so another model is asked sooner.
-_SHORT_RETRY = Step(Transition.STREAM_RETRY, 2, 20)
+_SHORT_RETRY = Step(Transition.STREAM_RETRY, 2, 30)
 
 TABLE: Mapping[Outcome, Rule] = MappingProxyType({
     Outcome.CALLED_TOOLS: Rule((_NEXT,), Reason.COMPLETED),

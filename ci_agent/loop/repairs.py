@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -92,7 +91,7 @@ def closed(outcome: Outcome, state: State, reply: Reply, kit: Kit) -> frozenset[
 
 
 async def repair(transition: Transition, state: State, reply: Reply, kit: Kit, told: str) -> Repaired:
-    """The state to go on with, and what is said about it. `told` is for the model, where there is something to say."""
+    """The state to go on with, and what is said about it; waiting is the caller's. `told` is for the model, where there is something to say."""
     state, boundaries, continued = await REPAIRS[transition](state, reply, kit, told)
     if continued.told:
         state = state.told(Message("user", (TextBlock(continued.told),)))
@@ -149,7 +148,6 @@ async def _fall_back(state: State, reply: Reply, kit: Kit, told: str) -> Repaire
 
 async def _wait(transition: Transition, state: State, reply: Reply, kit: Kit, told: str) -> Repaired:
     seconds = kit.pace.wait(transition, state.attempts.turn.get(transition, 0), reply.retry_after)
-    await asyncio.sleep(seconds)
     return state, [], replace(_lost(transition, reply, told), wait_seconds=seconds)
 
 

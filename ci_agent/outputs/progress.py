@@ -76,7 +76,7 @@ def _upkeep(notice: Compacted | CacheMissed | Continued, short: Callable[[str], 
 def _continued(notice: Continued, short: Callable[[str], str]) -> list[str]:
     if notice.transition is Transition.NEXT_TURN:
         return []
-    wait = f" after {notice.wait_seconds:.1f} s" if notice.wait_seconds else ""
+    wait = f" in {notice.wait_seconds:.1f} s" if notice.wait_seconds else ""
     why = f": {short(notice.detail)}" if notice.detail else ""
     return [f"  goes on{wait} ({notice.transition.value}){why}"]
 

@@ -114,10 +114,10 @@ async def test_passing_fault_is_tried_again(stage: Stage, api: FakeMessages, fau
     assert api.bodies[0] == api.bodies[1] == api.bodies[2]
 
 
-async def test_lasting_fault_without_a_fallback_is_given_up_after_four_retries(stage: Stage, api: FakeMessages) -> None:
+async def test_lasting_fault_without_a_fallback_is_given_up_after_six_retries(stage: Stage, api: FakeMessages) -> None:
     api.respond(lambda request: HttpError(500, "api_error", "the database burns"))
     notices = await stage.play()
-    assert transitions(notices) == ["stream_retry"] * 4
+    assert transitions(notices) == ["stream_retry"] * 6
     assert end(notices).reason is Reason.MODEL_ERROR
     assert "the database burns" in end(notices).detail
     assert end(notices).reached
@@ -516,7 +516,23 @@ async def test_deadline_while_the_model_speaks_keeps_what_was_heard(stage: Stage
 async def test_deadline_while_waiting_for_a_retry(stage: Stage, api: FakeMessages) -> None:
     stage.seconds, stage.pace = 0.6, Pace(base=40, most=40)
     api.queue(HttpError(500))
-    assert end(await stage.play()).reason is Reason.DEADLINE
+    notices = await stage.play()
+    assert end(notices).reason is Reason.DEADLINE
+    # Said before the wait, not after it.
+    assert transitions(notices) == ["stream_retry"]
+
+
+async def test_network_that_drops_on_the_way_is_waited_for_longer(stage: Stage, api: FakeMessages) -> None:
+    api.queue(Reply([look()]))
+
+    def drop(notice: Notice) -> None:
+        if isinstance(notice, ToolsAnswered):
+            api.stop()
+
+    notices = await stage.play(drop)
+    assert transitions(notices) == ["next_turn", *["stream_retry"] * 6]
+    assert end(notices).reason is Reason.MODEL_ERROR
+    assert end(notices).reached
 
 
 def cut_when(stage: Stage, holds: Callable[[Notice], bool]) -> Callable[[Notice], None]:
@@ -570,7 +586,7 @@ def test_counts_of_a_turn_start_anew_and_those_of_the_run_never_do() -> None:
     attempts = Attempts().counted(Transition.STREAM_RETRY).counted(Transition.NEXT_TURN)
     assert attempts.turn == {}
     assert attempts.run == {Transition.STREAM_RETRY: 1, Transition.NEXT_TURN: 1}
-    exhausted = replace(attempts, run={Transition.STREAM_RETRY: 20})
+    exhausted = replace(attempts, run={Transition.STREAM_RETRY: 30})
     assert decide(Outcome.INTERRUPTED, exhausted, frozenset({Transition.MODEL_FALLBACK})) is Reason.MODEL_ERROR
 
 
