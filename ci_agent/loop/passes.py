@@ -129,13 +129,8 @@ class Pass:
 
     async def _weigh(self, reply: Reply) -> tuple[Outcome, str]:
         """What happened, once the hooks have spoken; they are asked once for each stop."""
-        if reply.outcome is Outcome.PAUSED and _calls(reply.message):
-            return Outcome.CALLED_TOOLS, ""
-        if reply.outcome is Outcome.UNREACHABLE and self.state.reached:
-            # It was there a moment ago: a network that drops is no wrong address.
-            return Outcome.INTERRUPTED, ""
         if reply.outcome is not Outcome.ANSWERED:
-            return reply.outcome, ""
+            return self._seen_in_context(reply), ""
         try:
             async with self._kit.deadline.limit():
                 answer = await self._executor.hooks.on_stop(reply.message.text)
@@ -146,6 +141,15 @@ class Pass:
         if answer.action is HookAction.END:
             return Outcome.STOP_PREVENTED, answer.reason
         return (Outcome.UNDER_BUDGET if self._should_go_on(reply) else Outcome.ANSWERED), ""
+
+    def _seen_in_context(self, reply: Reply) -> Outcome:
+        """What an outcome means here and now."""
+        if reply.outcome is Outcome.PAUSED and _calls(reply.message):
+            return Outcome.CALLED_TOOLS
+        if reply.outcome is Outcome.UNREACHABLE and self.state.reached:
+            # It was there a moment ago: a network that drops is no wrong address.
+            return Outcome.INTERRUPTED
+        return reply.outcome
 
     def _should_go_on(self, reply: Reply) -> bool:
         """Whether tokens are left that the policy wants used, and asking again has not stopped to help."""

@@ -91,7 +91,7 @@ def closed(outcome: Outcome, state: State, reply: Reply, kit: Kit) -> frozenset[
 
 
 async def repair(transition: Transition, state: State, reply: Reply, kit: Kit, told: str) -> Repaired:
-    """The state to go on with, and what is said about it; waiting is the caller's. `told` is for the model, where there is something to say."""
+    """The state to go on with, and what is said about it; waiting is the caller's. `told` is for the model."""
     state, boundaries, continued = await REPAIRS[transition](state, reply, kit, told)
     if continued.told:
         state = state.told(Message("user", (TextBlock(continued.told),)))
