@@ -34,6 +34,7 @@ __all__ = [
     "recent",
     "sendable",
     "snip",
+    "unique",
     "without_thinking",
 ]
 
@@ -142,6 +143,16 @@ def sendable(blocks: Iterable[AssistantBlock], *, cut: bool) -> tuple[AssistantB
     while kept and _is_thought(kept[-1]):
         kept.pop()
     return tuple(kept)
+
+
+def unique(call: ToolUseBlock, taken: set[str]) -> ToolUseBlock:
+    """The call with an id that no other call of the history has; `taken` learns it."""
+    id_, number = call.id, 1
+    while id_ in taken:
+        number += 1
+        id_ = f"{call.id}_{number}"
+    taken.add(id_)
+    return replace(call, id=id_)
 
 
 def microcompact(messages: tuple[Message, ...], until: int) -> tuple[Message, ...]:

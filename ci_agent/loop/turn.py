@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from ci_agent.loop.budget import Charge, Purpose
-from ci_agent.loop.compact import sendable
+from ci_agent.loop.compact import sendable, unique
 from ci_agent.loop.recovery import FAILURES, STOPS, Outcome
 from ci_agent.models.base import BlockDone, CacheMiss, Failed, Finished, Started, TextDelta
 from ci_agent.types.messages import Message, TextBlock, ToolUseBlock, Usage
@@ -60,6 +60,9 @@ class Attempt:
         self._batch = executor.batch(self._events.put_nowait)
         self._pump = asyncio.create_task(self._read(), name="model stream")
         self._blocks: list[AssistantBlock] = []
+        self._ids = {
+            block.id for message in request.messages for block in message.content if isinstance(block, ToolUseBlock)
+        }
         self._heard: list[str] = []
         self._started: Started | None = None
         self._began = time.monotonic()
@@ -167,9 +170,10 @@ class Attempt:
         match event:
             case BlockDone(block):
                 self._heard.clear()
-                self._blocks.append(block)
                 if isinstance(block, ToolUseBlock):
+                    block = unique(block, self._ids)
                     self._batch.add(block)
+                self._blocks.append(block)
             case Started():
                 self._started = event
             case TextDelta(text):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["Accumulator"]
 
 DEEPEST = 64
+LONGEST_NAME = 128
+NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 
 class Accumulator:
@@ -64,7 +68,7 @@ class Accumulator:
                 self.usage = _usage(event.usage, self.usage)
                 details = event.delta.stop_details
                 self._stop = (
-                    event.delta.stop_reason or "end_turn",
+                    _text("stop_reason", event.delta.stop_reason or "end_turn"),
                     details.to_json(indent=None) if details else "",
                 )
             case "message_stop":
@@ -79,14 +83,14 @@ class Accumulator:
         """Keep a piece; text is also shown as it comes."""
         match delta.type:
             case "text_delta":
-                self._pieces[index].append(delta.text)
+                self._pieces[index].append(_text("text", delta.text))
                 return delta.text
             case "thinking_delta":
-                self._pieces[index].append(delta.thinking)
+                self._pieces[index].append(_text("thinking", delta.thinking))
             case "input_json_delta":
-                self._pieces[index].append(delta.partial_json)
+                self._pieces[index].append(_text("partial_json", delta.partial_json))
             case "signature_delta":
-                self._signature[index] = delta.signature
+                self._signature[index] = _text("signature", delta.signature)
         return ""
 
     def _close(self, index: int) -> AssistantBlock:
@@ -100,12 +104,14 @@ class Accumulator:
             case "tool_use":
                 return _tool_use(start, text)
             case _:
-                return OpaqueBlock(start)
+                # A server tool's arguments come in pieces too, and go back with the block.
+                raw = {**start, "input": json.loads(text)} if text.strip() else start
+                return OpaqueBlock({key: _plain(value, DEEPEST) for key, value in raw.items()})
 
 
 def _tool_use(start: JsonObject, text: str) -> ToolUseBlock:
     """A call; arguments that are not a JSON object are told to the model, not guessed at."""
-    id_, name = whole(str(start["id"])), whole(str(start["name"]))
+    id_, name = _legal(start["id"]), _legal(start["name"])
     try:
         value = json.loads(text) if text.strip() else start.get("input") or {}
         checked = _plain(value, DEEPEST)
@@ -116,8 +122,20 @@ def _tool_use(start: JsonObject, text: str) -> ToolUseBlock:
     return ToolUseBlock(id_, name, checked)
 
 
+def _legal(value: JsonValue) -> str:
+    """A name or an id as the API takes it back; the wrong one in a history would fail every call after it."""
+    return NOT_IN_A_NAME.sub("_", str(value))[:LONGEST_NAME] or "_"
+
+
+def _text(field: str, value: object) -> str:
+    """What the API's description says is text."""
+    if not isinstance(value, str):
+        raise ValueError(f"{field} is {value!r:.80}")  # noqa: TRY004 - it is a value the API sent, no bug of ours
+    return value
+
+
 def _plain(value: JsonValue, deepest: int) -> JsonValue:
-    """JSON that can be written out again: not too deep, and without half characters."""
+    """JSON that can be written out again: not too deep, without half characters, and with numbers JSON knows."""
     if deepest == 0:
         raise ValueError(f"nested more than {DEEPEST} levels deep")
     match value:
@@ -127,6 +145,8 @@ def _plain(value: JsonValue, deepest: int) -> JsonValue:
             return [_plain(item, deepest - 1) for item in value]
         case dict():
             return {whole(key): _plain(item, deepest - 1) for key, item in value.items()}
+        case float() if not math.isfinite(value):
+            raise ValueError("a number is not finite")
         case _:
             return value
 
@@ -142,12 +162,17 @@ def _cache_miss(message: ApiMessage) -> CacheMiss | None:
 def _usage(reported: ApiUsage | MessageDeltaUsage, before: Usage) -> Usage:
     """Usage in a stream is cumulative; a field that is not reported keeps its value."""
     return Usage(
-        input_tokens=_or(reported.input_tokens, before.input_tokens),
-        output_tokens=_or(reported.output_tokens, before.output_tokens),
-        cache_read_input_tokens=_or(reported.cache_read_input_tokens, before.cache_read_input_tokens),
-        cache_creation_input_tokens=_or(reported.cache_creation_input_tokens, before.cache_creation_input_tokens),
+        input_tokens=_count(reported.input_tokens, before.input_tokens),
+        output_tokens=_count(reported.output_tokens, before.output_tokens),
+        cache_read_input_tokens=_count(reported.cache_read_input_tokens, before.cache_read_input_tokens),
+        cache_creation_input_tokens=_count(reported.cache_creation_input_tokens, before.cache_creation_input_tokens),
     )
 
 
-def _or(value: int | None, before: int) -> int:
-    return before if value is None else value
+def _count(value: int | None, before: int) -> int:
+    if value is None:
+        return before
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        # Budgets count with it, so nothing is guessed.
+        raise ValueError(f"usage is {value!r:.80}")
+    return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,9 @@ def cleaned(value: object, redact: Callable[[str], str]) -> Json:
     match value:
         case str():
             return whole(redact(value))
+        case float() if not math.isfinite(value):
+            # JSON has no such number, and one would make the line unreadable for others.
+            return str(value)
         case bool() | int() | float() | None:
             return value
         case Mapping():
