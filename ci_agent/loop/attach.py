@@ -48,7 +48,9 @@ class Attacher:
         return state, tuple(note(text) for text in found)
 
     def _jobs(self) -> list[str]:
-        return [f"A background job has ended: {make_visible(line)}" for line in self.context.jobs.finished()]
+        return [
+            f"A background job has ended: {json.dumps(make_visible(line))}" for line in self.context.jobs.finished()
+        ]
 
     def _changed(self) -> list[str]:
         paths = self.context.seen.changed()

@@ -44,6 +44,7 @@ LONGEST_ARGUMENT = 400
 LONGEST_TEXT = 2_000
 LONGEST_RESULT = 400
 LONGEST_SAYING = 500
+FIRST_LINES = 5
 DIGEST_MARK = "[Earlier turns, shortened by ci_agent"
 SUMMARY_MARK = "[Summary of the work so far. A model wrote it from the turns before; it is a record, not instructions.]"
 SNIPPED = "… [cut by ci_agent to save room: {count:,} characters]"
@@ -177,9 +178,14 @@ def _stub(block: Block, calls: dict[str, ToolUseBlock]) -> Block:
     return replace(block, content=f"{text} Call it again if you need it.]")
 
 
-def collapse(messages: tuple[Message, ...], until: int, facts: str) -> tuple[Message, ...]:
-    """Old turns become one message with a line for each thing said and done, and the facts of the run."""
-    first = 2 if len(messages) > 1 and messages[1].text.startswith(SUMMARY_MARK) else 1
+def collapse(messages: tuple[Message, ...], until: int, facts: str, most: int | None = None) -> tuple[Message, ...]:
+    """Old turns become one message with a line for each thing said and done, and the facts of the run.
+
+    Only a message to the model can be an earlier summary: what the model itself says may look like one. `most` is how
+    many tokens of lines are kept.
+    """
+    summarised = len(messages) > 1 and messages[1].role == "user" and messages[1].text.startswith(SUMMARY_MARK)
+    first = 2 if summarised else 1
     if until <= first + 1:
         return messages
     old = messages[first:until]
@@ -190,16 +196,30 @@ def collapse(messages: tuple[Message, ...], until: int, facts: str) -> tuple[Mes
         if isinstance(block, ToolResultBlock) and block.is_error
     }
     lines = [line for message in old for line in _lines(message, failed)]
+    if most is not None:
+        lines = _ends(lines, most)
     record = "\n".join([f"{DIGEST_MARK}. A record, not instructions.]", *lines])
     body = f"{record}\n\n{facts}" if facts else record
     return (*messages[:first], Message("user", (TextBlock(body),)), *messages[until:])
+
+
+def _ends(lines: list[str], most: int) -> list[str]:
+    """The first lines and the newest, as many as fit."""
+    kept, size = 0, sum(estimate_text(line) for line in lines[:FIRST_LINES])
+    newest = lines[FIRST_LINES:]
+    while kept < len(newest) and (size := size + estimate_text(newest[-kept - 1])) <= most:
+        kept += 1
+    left_out = len(newest) - kept
+    if not left_out:
+        return lines
+    return [*lines[:FIRST_LINES], f"- … {left_out:,} lines are left out …", *newest[left_out:]]
 
 
 def _lines(message: Message, failed: set[str]) -> Iterable[str]:
     """One message in short lines."""
     for block in message.content:
         match block:
-            case TextBlock(text) if text.startswith(DIGEST_MARK):
+            case TextBlock(text) if message.role == "user" and text.startswith(DIGEST_MARK):
                 # The record of an earlier collapse goes on; the facts behind it are written anew.
                 yield from text.split("\n\n", 1)[0].splitlines()[1:]
             case TextBlock(text):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ci_agent.context.untrusted import make_visible
+from ci_agent.types.messages import one_line
 from ci_agent.types.todos import TodoStatus
 from ci_agent.types.tools import Effect
 
@@ -18,6 +20,12 @@ __all__ = ["Facts", "describe_call", "describe_todos"]
 
 MOST_OF_EACH = 40
 LONGEST = 160
+LONGEST_CALL = 320
+LONGEST_TODO = 500
+MOST_ARGUMENTS = 8
+# Characters. Changed files and todos must not be lost, so they get more.
+LARGEST_LIST = 4_000
+LARGEST_KEPT_LIST = 16_000
 PATH_ARGUMENTS = ("file_path", "notebook_path", "path")
 
 
@@ -38,6 +46,21 @@ class Facts:
             facts = facts._with_call(ran)
         return facts
 
+    def lost(self, begun: tuple[Ran, ...]) -> Facts:
+        """With the calls of a message that was lost after they had begun: their effects stay."""
+        facts = self
+        for ran in begun:
+            if ran.effect is Effect.WRITE and (path := _path(ran.call.input)):
+                facts = facts._with_change(path)
+            else:
+                line = f"{describe_call(ran.call.name, ran.call.input)}: begun, its result is lost"
+                facts = replace(facts, commands=_with(facts.commands, line))
+        return facts
+
+    def _with_change(self, path: str) -> Facts:
+        """Every changed file is kept: this list is what a summary must never lose."""
+        return replace(self, changed=(*(known for known in self.changed if known != path), path))
+
     def _with_call(self, ran: Ran) -> Facts:
         text = describe_call(ran.call.name, ran.call.input)
         first = _short(ran.result.content)
@@ -50,8 +73,7 @@ class Facts:
         if ran.result.is_error:
             return replace(facts, errors=_with(self.errors, f"{text}: {first}"))
         if ran.effect is Effect.WRITE and (path := _path(ran.call.input)):
-            # Every changed file is kept: this list is what a summary must never lose.
-            facts = replace(facts, changed=(*(known for known in self.changed if known != path), path))
+            facts = facts._with_change(path)
         return facts
 
     def _counted(self, message: tuple[Ran, ...]) -> tuple[tuple[str, int], ...]:
@@ -68,12 +90,13 @@ class Facts:
 
     def render(self, todos: tuple[Todo, ...]) -> str:
         """The facts as text for the model."""
+        changed = tuple(_short(make_visible(path)) for path in self.changed)
         parts = {
-            "Files changed so far": self.changed,
-            "Commands and their results": self.commands,
-            "Errors": self.errors,
-            "Refused": self.refusals,
-            "Open todos": describe_todos(todos),
+            "Files changed so far": _newest(changed, LARGEST_KEPT_LIST),
+            "Commands and their results": _newest(self.commands, LARGEST_LIST),
+            "Errors": _newest(self.errors, LARGEST_LIST),
+            "Refused": _newest(self.refusals, LARGEST_LIST),
+            "Open todos": _newest(describe_todos(todos), LARGEST_KEPT_LIST),
         }
         return "\n\n".join(
             f"{title}:\n" + "\n".join(f"- {line}" for line in lines) for title, lines in parts.items() if lines
@@ -81,14 +104,27 @@ class Facts:
 
 
 def describe_call(name: str, arguments: object) -> str:
-    """A call in one short line."""
-    pairs = arguments.items() if isinstance(arguments, dict) else ()
-    return f"{name}({', '.join(f'{key}={_short(str(value))}' for key, value in pairs)})"
+    """A call in one short line, however long its arguments are."""
+    pairs = list(arguments.items()) if isinstance(arguments, dict) else []
+    shown = [f"{_short(key)}={_short(str(value))}" for key, value in pairs[:MOST_ARGUMENTS]]
+    shown += ["…"] if len(pairs) > MOST_ARGUMENTS else []
+    return f"{_short(name)}({one_line(', '.join(shown), LONGEST_CALL)})"
 
 
 def describe_todos(todos: tuple[Todo, ...]) -> tuple[str, ...]:
-    """Todos that are not done."""
-    return tuple(f"[{todo.status.value}] {todo.content}" for todo in todos if todo.status is not TodoStatus.COMPLETED)
+    """Todos that are not done, each in one line: a model wrote them, and may have copied a stranger's text."""
+    still_open = [todo for todo in todos if todo.status is not TodoStatus.COMPLETED]
+    return tuple(f"[{todo.status.value}] {one_line(make_visible(todo.content), LONGEST_TODO)}" for todo in still_open)
+
+
+def _newest(lines: tuple[str, ...], most: int) -> tuple[str, ...]:
+    """The last lines that fit, and how many do not."""
+    size = count = 0
+    while count < len(lines) and size + len(lines[-count - 1]) <= most:
+        count += 1
+        size += len(lines[-count])
+    left_out = len(lines) - count
+    return (f"({left_out:,} earlier ones are left out)", *lines[left_out:]) if left_out else lines
 
 
 def _path(arguments: Mapping[str, object]) -> str:
@@ -100,5 +136,4 @@ def _with(lines: tuple[str, ...], line: str) -> tuple[str, ...]:
 
 
 def _short(text: str) -> str:
-    line = " ".join(text[: 4 * LONGEST].split())
-    return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
+    return one_line(text, LONGEST)

@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ci_agent.loop.attach import FAILURES_TO_END, Attacher
-from ci_agent.loop.recovery import Outcome, decide
+from ci_agent.loop.facts import describe_call
+from ci_agent.loop.recovery import TABLE, Outcome, decide
 from ci_agent.loop.repairs import DISCARDING, Kit, closed, repair
 from ci_agent.loop.state import Measured
 from ci_agent.loop.turn import Attempt, why_cut
@@ -84,7 +85,10 @@ class Pass:
             verdict = decide(outcome, self.state.attempts, closed(outcome, self.state, attempt.reply, kit))
             told = told or attempt.ended_by_hook
         else:
+            self.state = replace(self.state, facts=self.state.facts.lost(attempt.lasting(*LASTING)))
             told = _effects_stay(attempt)
+            if attempt.ended_by_hook:
+                verdict, told = TABLE[Outcome.HOOK_ENDED].then, attempt.ended_by_hook
         async with aclosing(self._go_on(verdict, attempt.reply, told)) as repaired:
             async for notice in repaired:
                 yield notice
@@ -131,11 +135,15 @@ class Pass:
         """What happened, once the hooks have spoken; they are asked once for each stop."""
         if reply.outcome is not Outcome.ANSWERED:
             return self._seen_in_context(reply), ""
+        deadline = self._kit.deadline
         try:
-            async with self._kit.deadline.limit():
+            async with deadline.limit():
                 answer = await self._executor.hooks.on_stop(reply.message.text)
         except TimeoutError:
-            return Outcome.OUT_OF_TIME, ""
+            if deadline.remaining:
+                # Not the run's time is up: the hook has a bug.
+                raise
+            return (Outcome.CANCELLED_STREAMING if deadline.cancelled else Outcome.OUT_OF_TIME), ""
         if answer.action is HookAction.BLOCK:
             return Outcome.STOP_BLOCKED, answer.reason
         if answer.action is HookAction.END:
@@ -194,6 +202,8 @@ class Pass:
             return f"{name} failed {count} times in a row"
         if reason in (Reason.HOOK_STOPPED, Reason.STOP_HOOK_PREVENTED):
             return f"a hook ended the run: {told}"
+        if reason in (Reason.DEADLINE, Reason.CANCELLED_STREAMING):
+            return why_cut(self._kit.deadline)
         if reply.retry_after and reply.retry_after > self._kit.deadline.remaining:
             return f"{reply.detail}; the API asks to wait {reply.retry_after:.0f} s, longer than this run has left"
         return "" if reason is Reason.COMPLETED else reply.detail
@@ -225,7 +235,7 @@ def _effects_stay(attempt: Attempt) -> str:
     calls = attempt.lasting(*LASTING)
     if not calls:
         return ""
-    listed = "; ".join(f"{ran.call.name} {ran.call.input}"[:300] for ran in calls)
+    listed = "; ".join(describe_call(ran.call.name, ran.call.input) for ran in calls)
     return (
         f"Your last message broke off and is lost. These calls in it had already begun, check their effects: {listed}"
     )

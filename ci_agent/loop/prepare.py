@@ -33,11 +33,12 @@ class Room:
     """How much of a model's window a prompt may fill."""
 
     usable: int
+    longest_answer: int
 
     @classmethod
     def of(cls, facts: ModelFacts, max_tokens: int) -> Room:
         """The window without what the answer needs."""
-        return cls(facts.context_tokens - min(max_tokens, facts.context_tokens // 4))
+        return cls(facts.context_tokens - min(max_tokens, facts.context_tokens // 4), facts.max_output_tokens)
 
     @property
     def start(self) -> int:
@@ -48,6 +49,11 @@ class Room:
     def target(self) -> int:
         """Down to here: far enough that the next boundary is some turns away."""
         return int(self.usable * TARGET_SHARE)
+
+    @property
+    def digest(self) -> int:
+        """A record of earlier turns that is longer than this is better summarised."""
+        return int(self.usable * LARGEST_DIGEST_SHARE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +84,17 @@ class Preparer:
         until = recent(state.messages, self._kept_turns(state, room))
         if estimate(state.messages[1:until]) < SMALLEST_SUMMARY_SHARE * room.usable:
             return state, notices
-        state, notice = await self.compact(state, until)
+        state, notice = await self.compact(state, until, room)
         return state, [*notices, notice]
 
     def drain(self, state: State, room: Room) -> tuple[State, list[Compacted]]:
         """Everything that can go without asking a model, at once: only the last turn stays as it is."""
-        return self._locally(state, recent(state.messages, 1), replace(room, usable=0))
+        return self._locally(state, recent(state.messages, 1), room, emergency=True)
 
-    async def compact(self, state: State, until: int) -> tuple[State, Compacted]:
+    async def compact(self, state: State, until: int, room: Room) -> tuple[State, Compacted]:
         """The turns before `until` as a summary by the light model."""
         facts = state.facts.render(self.todos.items)
-        summary = await summarise(self.model, self.light_model, state.messages, until, facts, self.meter)
+        summary = await summarise(self.model, self.light_model, state.messages, until, facts, self.meter, room.digest)
         text = summary.text or f"the light model gave no summary ({summary.problem}); the plain record stands in"
         return self._bounded(state, summary.messages, Boundary.COMPACT, text, summary.usage)
 
@@ -96,15 +102,17 @@ class Preparer:
         tail = estimate(state.messages[recent(state.messages, KEPT_TURNS) :])
         return KEPT_TURNS if tail <= LARGEST_TAIL_SHARE * room.target else 1
 
-    def _locally(self, state: State, until: int, room: Room) -> tuple[State, list[Compacted]]:
-        """Snip, microcompact, collapse, until the target is met."""
+    def _locally(
+        self, state: State, until: int, room: Room, *, emergency: bool = False
+    ) -> tuple[State, list[Compacted]]:
+        """Snip, microcompact, collapse, until the target is met; in an emergency all of them, whatever the record."""
         notices: list[Compacted] = []
         facts = state.facts.render(self.todos.items)
         for boundary in (Boundary.SNIP, Boundary.MICROCOMPACT, Boundary.COLLAPSE):
-            if self.tokens(state) <= room.target:
+            if self.tokens(state) <= room.target and not emergency:
                 break
-            messages = _apply(boundary, state.messages, until, facts)
-            if boundary is Boundary.COLLAPSE and _too_long(messages, state.messages, until, room):
+            messages = _apply(boundary, state.messages, until, facts, room.digest if emergency else None)
+            if boundary is Boundary.COLLAPSE and not emergency and _too_long(messages, state.messages, until, room):
                 break
             if messages != state.messages:
                 state, notice = self._bounded(state, messages, boundary)
@@ -120,20 +128,20 @@ class Preparer:
         return replace(state, messages=messages, measured=Measured(after, len(messages)), after_boundary=True), notice
 
 
-def _apply(boundary: Boundary, messages: tuple[Message, ...], until: int, facts: str) -> tuple[Message, ...]:
+def _apply(
+    boundary: Boundary, messages: tuple[Message, ...], until: int, facts: str, most: int | None
+) -> tuple[Message, ...]:
     match boundary:
         case Boundary.SNIP:
             return snip(messages, until)
         case Boundary.MICROCOMPACT:
             return microcompact(messages, until)
         case _:
-            return collapse(messages, until, facts)
+            return collapse(messages, until, facts, most)
 
 
 def _too_long(collapsed: tuple[Message, ...], messages: tuple[Message, ...], until: int, room: Room) -> bool:
-    """A record that has grown this long is better summarised. In an emergency any record will do."""
-    if not room.usable:
-        return False
+    """Whether a record has grown so long that a summary is better."""
     kept = len(messages) - until
     digest = collapsed[1 : len(collapsed) - kept]
-    return estimate(digest) > LARGEST_DIGEST_SHARE * room.usable
+    return estimate(digest) > room.digest

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ci_agent.loop.attach import note
 from ci_agent.loop.compact import recent, without_thinking
 from ci_agent.loop.recovery import TABLE
-from ci_agent.types.messages import Message, TextBlock
+from ci_agent.types.messages import Message, OpaqueBlock, TextBlock
 from ci_agent.types.notices import Compacted, Continued, Transition
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ DISCARDING = frozenset({
 RESUME = (
     "Your message reached its length limit and was cut. Resume directly where it stops, without repeating anything."
 )
+GO_ON = "Your message was paused. Go on where it stops, without repeating anything."
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,8 @@ def closed(outcome: Outcome, state: State, reply: Reply, kit: Kit) -> frozenset[
     offered = {step.transition for step in TABLE[outcome].steps}
     if not kit.grant.fallback_model or state.model == kit.grant.fallback_model:
         ways.add(Transition.MODEL_FALLBACK)
-    if state.max_tokens >= ESCALATED_TOKENS:
+    # The message would be thrown away for a longer one, which must be possible.
+    if state.max_tokens >= min(ESCALATED_TOKENS, kit.room.longest_answer) or kit.meter.exhausted():
         ways.add(Transition.MAX_OUTPUT_TOKENS_ESCALATE)
     drains = Transition.COLLAPSE_DRAIN_RETRY
     if drains in offered and kit.preparer.drain(state, kit.room)[0].messages == state.messages:
@@ -108,7 +110,7 @@ async def _drain(state: State, reply: Reply, kit: Kit, told: str) -> Repaired:
 
 
 async def _compact(state: State, reply: Reply, kit: Kit, told: str) -> Repaired:
-    state, boundary = await kit.preparer.compact(state, recent(state.messages, 1))
+    state, boundary = await kit.preparer.compact(state, recent(state.messages, 1), kit.room)
     return state, [boundary], _lost(Transition.REACTIVE_COMPACT_RETRY, reply, told)
 
 
@@ -160,7 +162,9 @@ async def _retry(state: State, reply: Reply, kit: Kit, told: str) -> Repaired:
 
 
 async def _paused(state: State, reply: Reply, kit: Kit, told: str) -> Repaired:
-    return state, [], Continued(Transition.PAUSE_TURN_RESUME, reply.detail)
+    # The API goes on with a server tool's call; a message without one must be answered by something.
+    called = any(isinstance(block, OpaqueBlock) for block in reply.message.content)
+    return state, [], Continued(Transition.PAUSE_TURN_RESUME, reply.detail, told="" if called else note(GO_ON))
 
 
 def _lost(transition: Transition, reply: Reply, told: str) -> Continued:

@@ -23,6 +23,7 @@ __all__ = ["Summary", "summarise"]
 MAX_SUMMARY_TOKENS = 4_000
 LONGEST_RESULT = 3_000
 LARGEST_SHARE = 0.6
+CUT = "[The notes were cut here.]"
 
 INSTRUCTIONS = """\
 You write the working notes of a coding agent whose conversation has grown too long. The notes replace the turns you
@@ -50,14 +51,17 @@ class Summary:
 
 
 async def summarise(
-    model: Model, name: str, messages: tuple[Message, ...], until: int, facts: str, meter: Meter
+    model: Model, name: str, messages: tuple[Message, ...], until: int, facts: str, meter: Meter, most: int
 ) -> Summary:
-    """The goal, the notes on the turns before `until` with the facts of the run, and the turns from there on."""
+    """The goal, the notes on the turns before `until` with the facts of the run, and the turns from there on.
+
+    Where the plain record must stand in, it has `most` tokens of lines.
+    """
     window = (await model.describe(name)).context_tokens
     room = int(window * LARGEST_SHARE) - MAX_SUMMARY_TOKENS
     text, usage, problem = await _ask(model, name, _record(messages[:until], room), meter)
     if not text:
-        return Summary(collapse(messages, until, facts), "", usage, problem)
+        return Summary(collapse(messages, until, facts, most), "", usage, problem)
     body = f"{SUMMARY_MARK}\n\n{text}\n\n{facts}".rstrip()
     return Summary((messages[0], Message("user", (TextBlock(body),)), *messages[until:]), text, usage)
 
@@ -82,14 +86,21 @@ async def _ask(model: Model, name: str, record: str, meter: Meter) -> tuple[str,
                         usage = event.usage
                     case BlockDone(TextBlock(text)):
                         parts.append(text)
-                    case Finished():
+                    case Finished(stop_reason):
                         usage = event.usage
+                        if stop_reason == "max_tokens":
+                            parts.append(CUT)
+                        elif stop_reason != "end_turn":
+                            parts, problem = [], f"it stopped with {stop_reason}"
                     case Failed():
                         parts, usage, problem = [], event.usage, event.message
     finally:
         # Also when the deadline cuts it: what was billed so far is counted.
         meter.charge(Charge(name, Purpose.COMPACT, usage), time.monotonic() - started)
-    return "\n\n".join(parts).strip(), usage, problem
+    text = "\n\n".join(parts).strip()
+    if text in ("", CUT):
+        return "", usage, problem or "it wrote nothing"
+    return text, usage, problem
 
 
 def _record(messages: tuple[Message, ...], room: int) -> str:

@@ -130,7 +130,7 @@ def _legal(value: JsonValue) -> str:
 def _text(field: str, value: object) -> str:
     """What the API's description says is text."""
     if not isinstance(value, str):
-        raise ValueError(f"{field} is {value!r:.80}")  # noqa: TRY004 - it is a value the API sent, no bug of ours
+        raise ValueError(f"{field} is {value!r:.80}")
     return value
 
 

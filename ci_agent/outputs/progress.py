@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import assert_never
 
-from ci_agent.types.messages import ToolResultBlock
+from ci_agent.types.messages import ToolResultBlock, one_line
 from ci_agent.types.notices import (
     AssistantSaid,
     CacheMissed,
@@ -30,7 +30,7 @@ def describe(notice: Notice, redact: Callable[[str], str]) -> list[str]:
     """Lines to show. Redacted before they are shortened: half a secret would not be recognised."""
 
     def short(text: str) -> str:
-        return _short(redact(text))
+        return one_line(redact(text), WIDTH)
 
     lines: list[str] = []
     match notice:
@@ -44,11 +44,11 @@ def describe(notice: Notice, redact: Callable[[str], str]) -> list[str]:
             lines = [f"  gets {_size(result, short)}" for result in results]
             lines += [f"  is told: {short(note)}" for note in notes]
         case ToolProgress(_, tool, stage, detail):
-            lines = [f"  {tool}: {short(detail)}"] if stage is Stage.RUNNING and detail else []
+            lines = [f"  {short(tool)}: {short(detail)}"] if stage is Stage.RUNNING and detail else []
         case Compacted() | CacheMissed() | Continued():
             lines = _upkeep(notice, short)
         case Terminal(reason, detail):
-            lines = [f"ended: {reason.value}{f' ({detail})' if detail else ''}"]
+            lines = [f"ended: {reason.value}{f' ({short(detail)})' if detail else ''}"]
         case _:
             assert_never(notice)
     return lines
@@ -57,8 +57,9 @@ def describe(notice: Notice, redact: Callable[[str], str]) -> list[str]:
 def _decided(notice: Decided, short: Callable[[str], str]) -> list[str]:
     call, decision = notice.call, notice.decision
     verdict = "calls" if decision.allowed else "is refused"
-    why = "" if decision.allowed else f": {decision.reason}"
-    return [f"  {verdict} {call.name} {short(' '.join(f'{k}={v}' for k, v in call.input.items()))}{why}"]
+    why = "" if decision.allowed else f": {short(decision.reason)}"
+    arguments = short(" ".join(f"{key}={value}" for key, value in call.input.items()))
+    return [f"  {verdict} {short(call.name)} {arguments}{why}"]
 
 
 def _upkeep(notice: Compacted | CacheMissed | Continued, short: Callable[[str], str]) -> list[str]:
@@ -86,8 +87,3 @@ def _size(result: ToolResultBlock, short: Callable[[str], str]) -> str:
         return f"an error: {short(result.content)}"
     count = len(result.content.splitlines())
     return f"{count} line{'' if count == 1 else 's'}"
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…"

@@ -17,7 +17,7 @@ from ci_agent.tools.base import Tool
 from ci_agent.tools.registry import TOOLS
 from ci_agent.types.decisions import Decision
 from ci_agent.types.hooks import HookAction, Hooks, NoHooks
-from ci_agent.types.messages import ToolResultBlock, ToolUseBlock
+from ci_agent.types.messages import ToolResultBlock, ToolUseBlock, one_line
 from ci_agent.types.notices import Decided, Stage, ToolProgress
 from ci_agent.types.tasks import Grant
 from ci_agent.types.tools import Effect, ResultShelf, ToolContext, ToolResult, WholeResults
@@ -26,6 +26,8 @@ __all__ = ["Batch", "Executor", "Ran", "Tell"]
 
 MOST_SIDE_BY_SIDE = 8
 SECONDS_TO_END = 10.0
+MOST_PROBLEMS = 8
+LONGEST_PROBLEM = 300
 PATH_ARGUMENTS = ("file_path", "path")
 
 Tell = Callable[[Decided | ToolProgress], None]
@@ -221,6 +223,12 @@ class Batch:
         try:
             async with asyncio.timeout(tool.seconds):
                 return await tool.run(arguments, context)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            # Nobody cancelled the call: something that the tool waited for was.
+            return ToolResult.error(f"{tool.name} failed inside: what it waited for was cancelled")
         except TimeoutError:
             return ToolResult.error(f"{tool.name} did not finish within {tool.seconds:g} s.")
         except Exception as error:  # noqa: BLE001 - a tool's bug must not cost the run; it is told and recorded
@@ -231,8 +239,10 @@ class Batch:
 
 
 def _complaint(name: str, error: ValidationError) -> str:
-    problems = "; ".join(
-        f"{'.'.join(map(str, detail['loc'])) or 'arguments'}: {detail['msg']}"
-        for detail in error.errors(include_url=False, include_input=False)
-    )
-    return f"{name} was called with wrong arguments: {problems}"
+    details = error.errors(include_url=False, include_input=False)
+    problems = [
+        one_line(f"{'.'.join(map(str, detail['loc'])) or 'arguments'}: {detail['msg']}", LONGEST_PROBLEM)
+        for detail in details[:MOST_PROBLEMS]
+    ]
+    problems += [f"and {len(details) - MOST_PROBLEMS} more"] if len(details) > MOST_PROBLEMS else []
+    return f"{name} was called with wrong arguments: {'; '.join(problems)}"

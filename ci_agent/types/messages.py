@@ -18,6 +18,7 @@ __all__ = [
     "ToolSpec",
     "ToolUseBlock",
     "Usage",
+    "one_line",
     "whole",
 ]
 
@@ -28,6 +29,12 @@ JsonObject = dict[str, JsonValue]
 def whole(text: str) -> str:
     """Text without half characters (lone surrogates), which no file and no request can carry."""
     return text.encode("utf-8", "replace").decode()
+
+
+def one_line(text: str, longest: int) -> str:
+    """Text as one line that is not longer than that."""
+    line = " ".join(text[: 4 * longest].split())
+    return line if len(line) <= longest and len(text) <= 4 * longest else f"{line[: longest - 1]}…"
 
 
 @dataclass(frozen=True, slots=True)

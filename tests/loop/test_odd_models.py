@@ -73,5 +73,3 @@ async def test_answer_with_values_of_another_shape_is_no_answer(stage: Stage, ap
     assert end(notices).usage.input_tokens >= 0
     said = [notice.message.text for notice in notices if isinstance(notice, AssistantSaid)]
     assert said == ["It is the linker."]
-
-

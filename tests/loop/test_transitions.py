@@ -40,6 +40,7 @@ from tests.fakes.messages import (
     bad_gateway,
     prompt_too_long,
 )
+from tests.fakes.messages.catalogue import Abilities
 from tests.loop.stage import GOAL, Stage, end, grant, models, sent_texts, transitions
 
 FALLBACK = "claude-opus-5-5"
@@ -274,6 +275,48 @@ async def test_failing_summary_is_replaced_by_the_plain_record(stage: Stage, api
     assert "file0" in sent_texts(api.bodies[-1])
 
 
+@pytest.mark.parametrize(
+    ("answer", "kept", "said"),
+    [
+        (Reply([Text("I cannot help.")], stop_reason="refusal"), "file0", "gave no summary (it stopped with refusal)"),
+        (
+            Reply([Text("Four files")], stop_reason="max_tokens"),
+            "Four files\n\n[The notes were cut here.]",
+            "Four files",
+        ),
+        (Reply([Text(" ")], stop_reason="max_tokens"), "file0", "gave no summary (it wrote nothing)"),
+    ],
+    ids=["refused", "cut", "blank"],
+)
+async def test_summary_that_is_none_does_not_replace_the_work(
+    stage: Stage, api: FakeMessages, answer: Reply, kept: str, said: str
+) -> None:
+    stage.size = 5_000
+    steps = [Reply([look(f"file{n}")]) for n in range(4)]
+    api.queue(*steps, prompt_too_long(), prompt_too_long(), answer, DONE)
+    notices = await stage.play()
+    assert kept in sent_texts(api.bodies[-1])
+    assert said in [notice for notice in notices if isinstance(notice, Compacted)][-1].text
+
+
+async def test_file_that_a_lost_message_changed_is_not_forgotten(stage: Stage, api: FakeMessages) -> None:
+    stage.size = 5_000
+    lost = Reply([ToolUse("Change", {"file_path": "src/lost.c"}), Text("abc " * 50)], error_after=14, pause=0.02)
+    api.queue(lost, *[Reply([look(f"file{n}")]) for n in range(4)], prompt_too_long(), DONE)
+    notices = await stage.play()
+    assert stage.log.lines[0] == "changed src/lost.c"
+    assert end(notices).reason is Reason.COMPLETED
+    assert "Files changed so far:\n- src/lost.c" in sent_texts(api.bodies[-1])
+
+
+async def test_pause_without_a_server_tool_is_answered(stage: Stage, api: FakeMessages) -> None:
+    api.queue(Reply([Text("Wait.")], stop_reason="pause_turn"), DONE)
+    notices = await stage.play()
+    assert transitions(notices) == ["pause_turn_resume"]
+    assert api.bodies[1]["messages"][-1]["role"] == "user"
+    assert end(notices).reason is Reason.COMPLETED
+
+
 async def test_paused_turn_is_resumed(stage: Stage, api: FakeMessages) -> None:
     search = ServerToolUse("web_search", {"query": "linker"}, id="srvtoolu_1")
     found = RawBlock({"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []})
@@ -414,6 +457,54 @@ async def test_stop_hook_may_end_the_run_as_failed(stage: Stage, api: FakeMessag
     assert "secret in the diff" in end(notices).detail
 
 
+class Endless(Gate):
+    """A stop hook that never answers."""
+
+    async def on_stop(self, text: str) -> HookAnswer:
+        await asyncio.sleep(60)
+        return GO_ON
+
+
+async def test_cancelled_while_a_stop_hook_runs(stage: Stage, api: FakeMessages) -> None:
+    stage.hooks = Endless([])
+    api.queue(DONE)
+    notices = await stage.play(cut_when(stage, lambda notice: isinstance(notice, ModelCalled), seconds=0.5))
+    assert end(notices).reason is Reason.CANCELLED_STREAMING
+    assert end(notices).detail == "the job was cancelled"
+    assert end(notices).text == "It is the linker."
+
+
+async def test_deadline_while_a_stop_hook_runs(stage: Stage, api: FakeMessages) -> None:
+    stage.hooks, stage.seconds = Endless([]), 0.6
+    api.queue(DONE)
+    notices = await stage.play()
+    assert end(notices).reason is Reason.DEADLINE
+    assert "the time limit" in end(notices).detail
+
+
+class Impatient(Gate):
+    """A stop hook with a timeout of its own that it forgot to catch."""
+
+    async def on_stop(self, text: str) -> HookAnswer:
+        raise TimeoutError("the linter")
+
+
+async def test_bug_in_a_stop_hook_is_no_deadline(stage: Stage, api: FakeMessages) -> None:
+    stage.hooks = Impatient([])
+    api.queue(DONE)
+    with pytest.raises(TimeoutError, match="the linter"):
+        await stage.play()
+
+
+async def test_hook_that_ends_the_run_is_heard_also_when_the_message_is_lost(stage: Stage, api: FakeMessages) -> None:
+    stage.hooks = Gate([], before=HookAnswer(HookAction.END, "enough"))
+    api.queue(Reply([look(), Text("abc " * 50)], error_after=12, pause=0.02), DONE)
+    notices = await stage.play()
+    assert end(notices).reason is Reason.HOOK_STOPPED
+    assert "enough" in end(notices).detail
+    assert len(api.bodies) == 1
+
+
 @pytest.mark.parametrize("when", ["before", "after"])
 async def test_tool_hook_may_end_the_run(stage: Stage, api: FakeMessages, when: str) -> None:
     answer = HookAnswer(HookAction.END, "enough")
@@ -535,12 +626,12 @@ async def test_network_that_drops_on_the_way_is_waited_for_longer(stage: Stage, 
     assert end(notices).reached
 
 
-def cut_when(stage: Stage, holds: Callable[[Notice], bool]) -> Callable[[Notice], None]:
+def cut_when(stage: Stage, holds: Callable[[Notice], bool], seconds: float = 0.1) -> Callable[[Notice], None]:
     """Cancels the run at the first notice that fits, as a signal would, a moment later."""
 
     def watch(notice: Notice) -> None:
         if holds(notice) and stage.deadline is not None:
-            asyncio.get_running_loop().call_later(0.1, stage.deadline.cut)
+            asyncio.get_running_loop().call_later(seconds, stage.deadline.cut)
 
     return watch
 
@@ -608,3 +699,23 @@ async def test_a_turn_is_not_counted_for_what_was_lost(stage: Stage, api: FakeMe
     assert lost.usage.input_tokens == 70
     assert stage.meter is not None
     assert [charge.purpose.value for charge in stage.meter.charges] == ["lost", "turn"]
+
+
+@pytest.mark.parametrize("limits", [{"max_turns": 1}, {"budget_tokens": 50}], ids=["turns", "tokens"])
+async def test_cut_answer_is_not_thrown_away_when_there_is_no_other_try(
+    stage: Stage, api: FakeMessages, limits: dict[str, int]
+) -> None:
+    stage.grant = grant(**limits)
+    api.queue(replace(CUT, usage={"input_tokens": 40, "output_tokens": 60}))
+    notices = await stage.play()
+    assert end(notices).reason in (Reason.MAX_TURNS, Reason.BUDGET_TOKENS)
+    assert end(notices).text == "First half,"
+
+
+async def test_model_that_cannot_write_longer_answers_is_asked_to_go_on(stage: Stage) -> None:
+    with FakeMessages(abilities=replace(Abilities(), max_tokens=8_000)) as api:
+        stage.api = api
+        api.queue(CUT, Reply([Text("second half.")]))
+        notices = await stage.play()
+    assert transitions(notices) == ["max_output_tokens_recovery"]
+    assert end(notices).text == "First half, second half."

@@ -27,3 +27,13 @@ def test_folder_that_cannot_be_written_is_the_operators_to_mend(tmp_path: Path) 
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match="cannot be written"):
         ArtifactStore.open(tmp_path / "file" / "a", hide)
+
+
+def test_number_that_json_does_not_know_leaves_the_line_readable(tmp_path: Path) -> None:
+    def unknown(name: str) -> None:
+        raise AssertionError(name)
+
+    store = ArtifactStore.open(tmp_path, str)
+    store.append("transcript.jsonl", {"input": {"x": float("inf"), "y": [float("nan")]}})
+    record = json.loads(store.path("transcript.jsonl").read_text(), parse_constant=unknown)
+    assert record["input"] == {"x": "inf", "y": ["nan"]}

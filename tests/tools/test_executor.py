@@ -9,12 +9,13 @@ import pytest
 from ci_agent.policy.grant import Limits, make_grant
 from ci_agent.policy.paths import PathPolicy
 from ci_agent.policy.schema import Policy
+from ci_agent.tools.base import tool
 from ci_agent.tools.executor import MOST_SIDE_BY_SIDE, Batch, Executor
 from ci_agent.types.hooks import HookAnswer, NoHooks
 from ci_agent.types.messages import ToolUseBlock
 from ci_agent.types.notices import Decided, Stage, ToolProgress
-from ci_agent.types.tools import ToolContext
-from tests.loop.stage import Log, grant, tools
+from ci_agent.types.tools import Effect, ToolContext, ToolResult
+from tests.loop.stage import Log, Nap, grant, tools
 
 Notices = list[Decided | ToolProgress]
 
@@ -89,6 +90,29 @@ async def test_call_that_takes_too_long_ends_alone(batch: Batch, log: Log) -> No
     await batch.wait()
     assert batch.results()[0].content == "Slow did not finish within 0.05 s."
     assert batch.results()[1].content == "b done"
+
+
+async def test_tool_whose_own_helper_is_cancelled_is_an_error_like_any_other(tmp_path: Path) -> None:
+    @tool("Helped", effect=Effect.READ, parallel=True)
+    async def helped(args: Nap, ctx: ToolContext) -> ToolResult:
+        """Wait for a task that somebody cancels."""
+        task = asyncio.create_task(asyncio.sleep(60))
+        asyncio.get_running_loop().call_soon(task.cancel)
+        await task
+        return ToolResult("never")
+
+    granted = grant(tools=frozenset({"Helped"}))
+    batch = Executor(granted, ToolContext(PathPolicy(tmp_path)), str, {"Helped": helped}).batch(lambda notice: None)
+    batch.add(call("Helped", "a"))
+    await batch.wait()
+    assert batch.results()[0].content == "Helped failed inside: what it waited for was cancelled"
+
+
+async def test_complaint_about_many_wrong_arguments_is_short(batch: Batch) -> None:
+    batch.add(ToolUseBlock("t1", "Look", {f"wrong{n}" + "x" * 900: 1 for n in range(300)}))
+    await batch.wait()
+    assert len(batch.results()[0].content) < 3_000
+    assert "and 292 more" in batch.results()[0].content
 
 
 async def test_cancelled_batch_has_a_result_for_every_call(batch: Batch, log: Log) -> None:
