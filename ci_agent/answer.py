@@ -16,6 +16,7 @@ from ci_agent.context.instructions import read_instructions
 from ci_agent.context.prompt import build_prompt, local_prompt
 from ci_agent.context.untrusted import Wrapper
 from ci_agent.errors import CiAgentError, ConfigError
+from ci_agent.github.repo import GitRepo
 from ci_agent.loop.budget import Deadline, Meter
 from ci_agent.loop.engine import Ended, Engine
 from ci_agent.loop.run import Conversation
@@ -85,6 +86,8 @@ class Session:
     grant: Grant
     model: Model
     store: ArtifactStore
+    # What marks the contents of files as data; None where they are the asker's own.
+    wrapper: Wrapper | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,8 @@ def answer_event(settings: Settings, case: Case, client: GitHubClient, outside: 
     store = ArtifactStore.open(settings.artifacts, outside.redact)
     target = case.task.target
     thread = freeze_thread(client.newest_comments(target.issue_number), target)
-    prompt = build_prompt(case.task, case.trust, thread, read_instructions(case.source.read), Wrapper.fresh())
+    wrapper = Wrapper.fresh()
+    prompt = build_prompt(case.task, case.trust, thread, read_instructions(case.source.read), wrapper)
     facts: Record = {
         "task": case.task.kind.value,
         "actor": case.trust.login,
@@ -116,13 +120,20 @@ def answer_event(settings: Settings, case: Case, client: GitHubClient, outside: 
         "policy": f"{settings.policy} at {case.source.label}",
         "target": asdict(target),
     }
-    session = Session(settings.session_id, settings.workspace, case.grant, model, store)
+    files_of_strangers = wrapper if _may_hold_strangers_files(settings, case) else None
+    session = Session(settings.session_id, settings.workspace, case.grant, model, store, files_of_strangers)
     engine, ended = converse(session, prompt, outside, facts)
     _refuse_wrong_address(settings, ended.terminal)
     # What was paid for is posted first: a job that is cancelled has some seconds left for that.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
     return _deliver(settings, case, client, outside, engine, ended, thread.notes)
+
+
+def _may_hold_strangers_files(settings: Settings, case: Case) -> bool:
+    """Whether the checkout may be a pull request's. Only the trusted commit itself is the repository's own word."""
+    head = GitRepo(settings.workspace).commit_of("HEAD")
+    return case.task.is_pull_request or head is None or head != case.source.commit
 
 
 def answer_local(
@@ -151,7 +162,9 @@ def converse(session: Session, prompt: Prompt, outside: Outside, facts: Record) 
             asyncio.get_running_loop().add_signal_handler(number, deadline.cut)
         shelf = Spill(session.store.folder / "results", outside.redact)
         paths = PathPolicy(session.root, grant.deny, also_readable=shelf.folder)
-        executor = Executor(grant, ToolContext(paths, seen=SeenFiles()), outside.redact, shelf=shelf)
+        executor = Executor(
+            grant, ToolContext(paths, seen=SeenFiles()), outside.redact, shelf=shelf, wrapper=session.wrapper
+        )
         conversation = Conversation(prompt, grant, specs(grant), session.model, executor, deadline, Meter(grant))
         engine = Engine(conversation, Recorder(session.id), session.store, outside.emit)
         start = {

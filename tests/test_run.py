@@ -45,6 +45,26 @@ def test_tool_results_reach_the_model_in_call_order(job: Job, api: FakeMessages)
     assert not any(part["is_error"] for part in results)
 
 
+def test_files_of_a_pull_request_are_shown_as_data(job: Job, api: FakeMessages) -> None:
+    job.payload["issue"]["pull_request"] = {"url": "https://api.github.com/repos/octo/hello/pulls/1"}
+    answer(api)
+    job.run()
+    results = [part["content"] for part in api.bodies[1]["messages"][-1]["content"]]
+    assert [result.partition(" ")[2].splitlines()[0] for result in results] == [
+        'source="result of Read">',
+        'source="result of Glob">',
+    ]
+    nonce = results[0].removeprefix("<untrusted-").split()[0]
+    assert f"<untrusted-{nonce}> marks" in str(api.bodies[1]["system"])
+
+
+def test_checkout_of_another_commit_than_the_trusted_one_is_shown_as_data(job: Job, api: FakeMessages) -> None:
+    job.commit({"calc.py": "print('from a branch')\n"}, branch="other")
+    answer(api)
+    job.run()
+    assert "untrusted" in api.bodies[1]["messages"][-1]["content"][0]["content"]
+
+
 def test_second_run_of_the_same_event_updates_the_comment(job: Job, github: FakeGitHub, api: FakeMessages) -> None:
     answer(api)
     job.run()

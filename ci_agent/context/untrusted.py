@@ -35,8 +35,16 @@ class Wrapper:
         """The text as data, with its source; what was cut is said."""
         visible = TAG.sub(r"&lt;\1", make_visible(text))
         cut = f"\n[cut: {len(visible) - limit} of {len(visible)} characters left out]" if len(visible) > limit else ""
-        label = re.sub(r"[^\w .,:#@/-]", "_", make_visible(source))[:200]
-        return f'<untrusted-{self.nonce} source="{label}">\n{visible[:limit]}{cut}\n</untrusted-{self.nonce}>'
+        return f'<untrusted-{self.nonce} source="{_label(source)}">\n{visible[:limit]}{cut}\n</untrusted-{self.nonce}>'
+
+    def mark(self, source: str, text: str) -> str:
+        """A tool's result as data. Its characters stay as they are, but for those that hide: a model edits by them."""
+        shown = TAG.sub(r"&lt;\1", UNUSUAL.sub(lambda match: _visible(match[0]), text.replace("\r\n", "\n")))
+        return f'<untrusted-{self.nonce} source="{_label(source)}">\n{shown}\n</untrusted-{self.nonce}>'
+
+
+def _label(source: str) -> str:
+    return re.sub(r"[^\w .,:#@/-]", "_", make_visible(source))[:200]
 
 
 def make_visible(text: str) -> str:

@@ -63,7 +63,7 @@ class Facts:
 
     def _with_call(self, ran: Ran) -> Facts:
         text = describe_call(ran.call.name, ran.call.input)
-        first = _short(ran.result.content)
+        first = _short(make_visible(ran.result.content[: 4 * LONGEST]))
         facts = self
         if not ran.decision.allowed:
             return replace(facts, refusals=_with(self.refusals, f"{text}: {_short(ran.decision.reason)}"))

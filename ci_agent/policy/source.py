@@ -24,6 +24,7 @@ class TrustedSource:
 
     label: str
     read: Callable[[str], str | None]
+    commit: str | None = None
 
 
 def find_source(
@@ -33,7 +34,7 @@ def find_source(
     commit = next(filter(None, map(repo.commit_of, _names(repo, server, repository, sha, branch))), None)
     if commit is None:
         return TrustedSource(f"{branch} at GitHub", fallback)
-    return TrustedSource(commit[:12], lambda path: repo.show(commit, path))
+    return TrustedSource(commit[:12], lambda path: repo.show(commit, path), commit)
 
 
 def _is_ours(origin: str, server: str, repository: str) -> bool:

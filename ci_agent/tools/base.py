@@ -23,7 +23,10 @@ Body = Callable[[Arguments, ToolContext], Awaitable[ToolResult]]
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool's name, arguments, flags and function, side by side."""
+    """A tool's name, arguments, flags and function, side by side.
+
+    `own_words`: its results are this program's own words. Those of all others may be a stranger's.
+    """
 
     name: str
     description: str
@@ -32,6 +35,7 @@ class Tool:
     parallel: bool
     run: Callable[[Any, ToolContext], Awaitable[ToolResult]]
     seconds: float = SECONDS
+    own_words: bool = False
 
     def spec(self) -> ToolSpec:
         """The tool as the model sees it; the schema is derived from the arguments."""
@@ -44,11 +48,13 @@ class Tool:
         return ToolSpec(self.name, self.description, schema)
 
 
-def tool(name: str, *, effect: Effect, parallel: bool, seconds: float = SECONDS) -> Callable[[Body[Arguments]], Tool]:
+def tool(
+    name: str, *, effect: Effect, parallel: bool, seconds: float = SECONDS, own_words: bool = False
+) -> Callable[[Body[Arguments]], Tool]:
     """Make a tool of a function; its first argument's type is the schema, its docstring the description."""
 
     def decorate(body: Body[Arguments]) -> Tool:
         arguments = get_type_hints(body)["args"]
-        return Tool(name, inspect.getdoc(body) or "", arguments, effect, parallel, body, seconds)
+        return Tool(name, inspect.getdoc(body) or "", arguments, effect, parallel, body, seconds, own_words)
 
     return decorate

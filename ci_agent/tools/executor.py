@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from pydantic import ValidationError
 
+from ci_agent.context.untrusted import Wrapper
 from ci_agent.policy.decide import decide
 from ci_agent.policy.paths import PathRefused
 from ci_agent.tools.base import Tool
@@ -54,6 +55,8 @@ class Executor:
     tools: Mapping[str, Tool] = field(default_factory=lambda: TOOLS)
     hooks: Hooks = field(default_factory=NoHooks)
     shelf: ResultShelf = field(default_factory=WholeResults)
+    # Set where the files of the run may be a stranger's: what a tool found in them is data.
+    wrapper: Wrapper | None = None
 
     def batch(self, tell: Tell) -> Batch:
         """The calls of one message."""
@@ -66,6 +69,12 @@ class Executor:
         decision = decide(call.name, call.input, self.grant)
         refusal = self._path_refusal(call) if decision.allowed else ""
         return Decision(allowed=False, rule="", source="path policy", reason=refusal) if refusal else decision
+
+    def wrapped(self, ran: Ran, block: ToolResultBlock) -> ToolResultBlock:
+        """A result in which whatever a tool brought back is marked as data."""
+        if self.wrapper is None or not ran.started or self.tools[ran.call.name].own_words:
+            return block
+        return replace(block, content=self.wrapper.mark(f"result of {ran.call.name}", block.content))
 
     def _unknown(self, name: str) -> str:
         granted = [known for known in self.tools if known in self.grant.tools]
@@ -151,9 +160,11 @@ class Batch:
         )
 
     def results(self) -> tuple[ToolResultBlock, ...]:
-        """The results as the model gets them, large ones on the shelf."""
-        blocks = tuple(ToolResultBlock(ran.call.id, ran.result.content, ran.result.is_error) for ran in self.ran())
-        return self._executor.shelf.fit_all(blocks)
+        """The results as the model gets them: large ones on the shelf, those with strangers' words wrapped."""
+        ran = self.ran()
+        blocks = tuple(ToolResultBlock(one.call.id, one.result.content, one.result.is_error) for one in ran)
+        fitted = self._executor.shelf.fit_all(blocks)
+        return tuple(self._executor.wrapped(one, block) for one, block in zip(ran, fitted, strict=True))
 
     async def _run(self, slot: _Slot, earlier: tuple[_Slot, ...]) -> None:
         try:

@@ -33,7 +33,7 @@ class WriteTodos(BaseModel, extra="forbid"):
     todos: list[TodoItem] = Field(max_length=MOST_ITEMS, description="All items, in order; they replace the list.")
 
 
-@tool("TodoWrite", effect=Effect.READ, parallel=False)
+@tool("TodoWrite", effect=Effect.READ, parallel=False, own_words=True)
 async def todo_write(args: WriteTodos, ctx: ToolContext) -> ToolResult:
     """Keep a list of the steps of a longer task. Give the whole list each time; mark a step as soon as it is done."""
     items = tuple(Todo(item.content, item.status, item.activeForm) for item in args.todos)
